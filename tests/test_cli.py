@@ -166,6 +166,60 @@ def test_resume_of_a_finished_run_says_so(run):
     assert "The budget was already spent; add more with --budget." in cashmere("resume", run)
 
 
+OWN_STRATEGY = """
+from pathlib import Path
+
+from cashmere.strategies import RandomSearch
+
+Path(__file__).with_name("imported").touch()
+
+
+class Mine:
+    def __init__(self, space):
+        self.chance = RandomSearch(space)
+
+    def suggest(self, history, rng):
+        return self.chance.suggest(history, rng)
+"""
+
+
+def test_own_strategy_is_imported_only_for_whom_names_it(table, tmp_path, monkeypatch):
+    """A run that comes from elsewhere must not choose what is imported."""
+    (tmp_path / "strategy_of_mine.py").write_text(OWN_STRATEGY)
+    imported = tmp_path / "imported"
+    path, run = "strategy_of_mine.Mine", tmp_path / "run"
+    options = (
+        "--target",
+        "target",
+        "--resampling",
+        "holdout",
+        "--workers",
+        1,
+        "--include",
+        "lightgbm,logistic_regression",
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    cashmere("fit", table, *options, "--budget", "3trials", "--strategy", path, "--out", run)
+    assert imported.exists()
+    sys.modules.pop("strategy_of_mine")
+    imported.unlink()
+    assert (
+        f"was started with a custom strategy. If you trust it, name it again: cashmere resume {run} --strategy {path}"
+        in (refused("resume", run, "--budget", "1trial"))
+    )
+    assert "started with the strategy strategy_of_mine.Mine, not bo" in refused("resume", run, "--strategy", "bo")
+    cashmere("leaderboard", run)
+    cashmere("report", run)
+    cashmere("refine", run, "--max-size", "100MB")
+    assert not imported.exists()
+    assert "4 trials" in cashmere("resume", run, "--budget", "1trial", "--strategy", path)
+    assert imported.exists()
+    assert "There is no module 'no_module'" in refused(
+        "fit", table, *options, "--strategy", "no_module.Mine", "--out", tmp_path / "no"
+    )
+
+
 def test_quiet_prints_nothing(table, tmp_path):
     options = ["--target", "target", "--budget", "2trials", "--workers", "1", "--out", tmp_path / "q", "--quiet"]
     result = subprocess.run([*CASHMERE, "fit", table, *options], capture_output=True, check=True)

@@ -43,7 +43,7 @@ def summary() -> Statement:
         text="{seeds} seeds, {recordings:word} larger recordings, an emulator answers, test rows: `ensemble_contest` "
         "has rank {rank_ensemble_contest:.2f} of five, `ensemble_gain` {rank_ensemble_gain:.2f}, `random` "
         "{rank_random:.2f}, `optdivbo` {rank_optdivbo:.2f}, `bo` {rank_bo:.2f}; Holm's p {p_ensemble_gain:.2f}, "
-        "{p_random:.2f}, {p_optdivbo:.3f} and {p_bo:.3f}",
+        "{p_random:.2f}, {p_optdivbo:.2f} and {p_bo:.2f}",
         values=ranks_and_p(kept("free_candidates"), REFERENCE),
     )
 

@@ -28,6 +28,10 @@ EVERY = 5
 """Trials between two evaluations of the ensemble."""
 
 
+class ConfigurationError(Exception):
+    """A strategy has suggested a configuration that was not recorded."""
+
+
 @dataclass(frozen=True, eq=False)
 class ReplayObjective:
     """Answers trials from a recorded history.
@@ -56,8 +60,19 @@ class ReplayObjective:
         return cls(history, losses, dict(zip(keys, range(len(keys)), strict=True)))
 
     def __call__(self, trial: Trial) -> Outcome:
-        """Return what was recorded of the trial's configuration."""
-        i = self.position_of[trial.key]
+        """Return what was recorded of the trial's configuration.
+
+        Raises
+        ------
+        ConfigurationError
+            If it was not recorded.
+        """
+        i = self.position_of.get(trial.key)
+        if i is None:
+            raise ConfigurationError(
+                f"a configuration that is not in the recording {self.history.name} was suggested. Replay with free "
+                "candidates (--free), or draw and decode with encoder_of(space), which knows those that are."
+            )
         seconds = float(self.history.seconds[i])
         status = self.history.statuses[i]
         if status is not TrialStatus.SUCCESS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -26,11 +27,12 @@ from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay
 from benchmarks.runs.code_digest import PACKAGE, digest_of, package_files
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.parallel import make_runs
+from cashmere.base.text import is_dotted_path
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
 from cashmere.records.space_names import present_space_name
-from cashmere.strategies import STRATEGIES, parse_strategy
+from cashmere.strategies.making import factory_of
 from cashmere.strategies.shared.factories import options_of
 
 CODE_FOLDERS = (
@@ -207,7 +209,7 @@ class RunFiles:
 
 def plans_by_budget(strategy: str) -> bool:
     """Return whether a strategy, by name with its options, decides by the planned number of trials."""
-    return "budget" in (options_of(STRATEGIES.get(parse_strategy(strategy)[0])) or {})
+    return "budget" in (options_of(factory_of(strategy)) or {})
 
 
 def deciding_code() -> dict[str, Path]:
@@ -228,6 +230,15 @@ def code_digest(*others: str) -> str:
     """
     own = {f"benchmarks/{name}": Path(__file__).parents[1] / name for name in others}
     return digest_of(deciding_code() | own)
+
+
+@functools.cache
+def code_of(strategy: str) -> str:
+    """Return a digest of the code that decides with a strategy: that of `code_digest`, and the file of your own one."""
+    if not is_dotted_path(strategy):
+        return code_digest()
+    own = inspect.getsourcefile(inspect.unwrap(factory_of(strategy)))
+    return digest_of(deciding_code() | ({} if own is None else {Path(own).name: Path(own)}))
 
 
 @functools.lru_cache(maxsize=2)
@@ -276,12 +287,13 @@ def run_missing(
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
-    make_run = functools.partial(_replay, n_trials=n_trials, code=code_digest())
+    make_run = functools.partial(_replay, n_trials=n_trials)
     tasks = [(recording.path.absolute(), key) for recording, key in missing]
     make_runs(tasks, make_run, n_workers=n_workers, scheduler=scheduler, report=report)
 
 
-def _replay(path: Path, key: RunKey, *, n_trials: int, code: str) -> Run:
+def _replay(path: Path, key: RunKey, *, n_trials: int) -> Run:
+    code = code_of(key.strategy)
     if key.candidates == "free":
         emulator = load_emulator(path, key.digest, key.seed)
         metric = get_metric(key.metric, emulator.history.task_type)

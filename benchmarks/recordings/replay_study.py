@@ -44,7 +44,7 @@ from benchmarks.recordings.replay_runs import (
     Run,
     RunFiles,
     RunKey,
-    code_digest,
+    code_of,
     opening_sources,
     run_missing,
 )
@@ -144,7 +144,7 @@ def check_strategies(strategies: Sequence[LabelledStrategy], recordings: Sequenc
                 Study(history.space, strategy, metric=metric)
             except CashmereError as error:
                 is_new = isinstance(error, UnknownNameError) and error.kind == "strategy"
-                advice = " Register your own in src/cashmere/strategies/registry.py." if is_new else ""
+                advice = " Name your own by its path, such as my_module.MyStrategy." if is_new else ""
                 raise SystemExit(f"--strategies {labelled.strategy}: {error}{advice}") from error
 
 
@@ -154,7 +154,7 @@ class Progress:
     def __init__(self, console: Console, n_runs: int) -> None:
         self._console, self._n_runs, self._done = console, n_runs, 0
         self._start = self._shown = time.monotonic()
-        self._failed: dict[str, int] = {}  # by the last line of the error
+        self._failed: dict[str, int] = {}  # by cause
 
     @property
     def n_failed(self) -> int:
@@ -165,8 +165,7 @@ class Progress:
         """Count a result."""
         self._done += 1
         if isinstance(result, Failure):
-            cause = result.error.strip().rpartition("\n")[2]
-            key = result.key
+            cause, key = result.cause, result.key
             self._console.print(f"{key.strategy} failed on {key.recording}, seed {key.seed}: {cause}", markup=False)
             if cause not in self._failed:  # the whole traceback once
                 self._console.print(result.error, markup=False, highlight=False)
@@ -260,7 +259,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
     """Return the numbers of trials at which losses are compared, the last one the whole run."""
     if n_trials < EVERY or n_trials % EVERY:
-        raise SystemExit(f"--trials {n_trials}: expected a multiple of {EVERY}, the step at which losses are computed.")
+        raise SystemExit(
+            f"--trials {n_trials}: expected {EVERY} or a multiple of it, the step at which losses are computed."
+        )
     if wanted is None:
         return [n for n in (50, 100) if n < n_trials] + [n_trials]
     for n in wanted:
@@ -275,7 +276,7 @@ def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[t
     for recording in find_recordings(arguments.recordings):
         metric = choose_metric(recording, arguments.metric)
         if metric is None:
-            console.print(f"{recording.name} is left out: {' and '.join(arguments.metric)} do not fit it.")
+            console.print(f"{recording.name} is left out: its task has no {' or '.join(arguments.metric)}.")
         elif recording.n_configurations < arguments.trials and not arguments.free:
             raise SystemExit(
                 f"{recording.name} holds {recording.n_configurations} configurations, too few for --trials "
@@ -295,6 +296,8 @@ def main(arguments: argparse.Namespace) -> None:
         raise SystemExit("--free: candidates are free from the first trial on. Leave out +opening.")
     if arguments.free and any(labelled.lookahead > 1 for labelled in strategies):
         raise SystemExit("--free: an emulator answers at once. Leave out @.")
+    if arguments.seeds < 1 or arguments.first_seed < 0:
+        raise SystemExit("--seeds must be at least 1, and --first-seed at least 0.")
     checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
     recordings = choose_recordings(arguments, console)
     begun = any(labelled.opening for labelled in strategies)
@@ -334,7 +337,12 @@ def main(arguments: argparse.Namespace) -> None:
         )  # fmt: skip
 
     found = [(label, run) for label, _, key in wanted if (run := files.find(key, arguments.trials)) is not None]
-    tell_different_code(console, (run.code for _, run in found), {code_digest()}, advice="--fresh repeats them")
+    for labelled in strategies:
+        codes = [run.code for label, run in found if label == labelled.label]
+        tell_different_code(
+            console, codes, {code_of(labelled.strategy)}, what=f"runs of {labelled.label}",
+            advice="--fresh repeats those of all --strategies",
+        )  # fmt: skip
     frame = tidy(found, arguments.trials)
     if frame.empty or arguments.reference not in set(frame["strategy"]):
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")

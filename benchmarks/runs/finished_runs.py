@@ -42,10 +42,13 @@ class Failure(Generic[K]):
         Which run.
     error : str
         The traceback.
+    cause : str
+        Type and text of the error, in one line.
     """
 
     key: K
     error: str
+    cause: str
 
 
 class FinishedRuns(Generic[K, R]):

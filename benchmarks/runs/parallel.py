@@ -51,5 +51,6 @@ def make_runs(
 def _run(make_run: Callable[..., Result], *each: Any) -> Result | Failure[Any]:
     try:
         return make_run(*each)
-    except Exception:
-        return Failure(key=each[-1], error=traceback.format_exc())
+    except Exception as error:
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        return Failure(key=each[-1], error=traceback.format_exc(), cause=cause)

@@ -310,7 +310,8 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         maximised.
     strategy : str, class or callable
         Search strategy: ``"optdivbo"``, ``"bo"``, ``"random"``, ``"dac_hb"``, ..., with options as in
-        ``"divbo:tau=0.1"``; see `cashmere.strategies`.
+        ``"divbo:tau=0.1"``, see `cashmere.strategies`; a path to import (``"my_module.MyStrategy"``); or a class, or
+        another function that makes a strategy from a space.
     space : str or callable
         Search space: ``"default"``, ``"volcano"``, ``"imbalance"``, ... (see `cashmere.space.SPACES`), or a function
         from `TaskProfile` to `Space`.

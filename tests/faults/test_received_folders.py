@@ -337,6 +337,8 @@ SETTINGS = [
     ("strategy", "no such strategy"),
     ("strategy", 3),
     ("strategy", ["random"]),
+    ("strategy", "os.system"),
+    ("strategy", "rising_bandit:inner=os.system"),
     ("space", "../../etc"),
     ("space", 3),
     ("metric", 7),

@@ -192,6 +192,7 @@ def test_strategy_that_never_decides_is_an_error():
 
 
 OTHER = ConfigurationSpace({"z": (0.0, 1.0)})
+WIDER = ConfigurationSpace({"x": (0.0, 10.0), "y": (0.0, 10.0)})
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,11 @@ OTHER = ConfigurationSpace({"z": (0.0, 1.0)})
         (SPACE.get_default_configuration(), "of the type Configuration for trial 0. .* must return a Suggestion"),
         ({"x": 0.1, "y": 0.2}, "of the type dict for trial 0"),
         (Suggestion(configuration=OTHER.get_default_configuration()), "another space for trial 0: .* has no 'z'"),
+        (Suggestion(configuration=5), "Fixed returned a configuration of the type int for trial 0"),
+        (Suggestion(configuration={"x": 7.0, "y": 0.2}), r"trial 0 that is not in the space: 'x' is 7.0 \(.*Range"),
+        (Suggestion(configuration={"x": "a", "y": 0.2}), "not in the space: 'x' is 'a'"),
+        (Suggestion(configuration={"x": 0.1}), "not in the space: Hyperparameter is active but has no value"),
+        (Suggestion(configuration=Configuration(WIDER, values={"x": 8.0, "y": 0.2})), "'x' is 8.0"),
     ],
 )
 def test_what_is_no_suggestion_in_the_space_is_an_error(returned, text):
@@ -212,6 +218,50 @@ def test_what_is_no_suggestion_in_the_space_is_an_error(returned, text):
 
     with pytest.raises(StrategyError, match=text):
         Study(SPACE, Fixed).ask()
+
+
+def test_values_of_the_space_need_no_configuration():
+    class Plain:
+        def suggest(self, history, rng):
+            return Suggestion(configuration={"x": 0.25, "y": 0.5})
+
+    trial = Study(SPACE, Plain()).ask()
+    assert trial.configuration == Configuration(SPACE, values={"x": 0.25, "y": 0.5})
+
+
+def test_error_of_a_strategy_says_which_trial_it_was_deciding():
+    class Broken:
+        def suggest(self, history, rng):
+            raise ZeroDivisionError("boom")
+
+    with pytest.raises(ZeroDivisionError, match="boom") as caught:
+        Study(SPACE, Broken()).ask()
+    assert caught.value.__notes__ == ["Broken was deciding trial 0."]
+
+
+def test_objective_that_always_fails_is_told():
+    study = Study(SPACE, "random", seed=1)
+    with pytest.warns(UserWarning, match="All 3 trials have failed. The last: KeyError: 'nope'$"):
+        study.optimize(lambda trial: trial.configuration["nope"], "3trials")
+    with pytest.raises(InvalidParameterError, match="objective must be a function from a Trial"):
+        study.optimize(3, "3trials")
+
+
+def test_history_as_a_frame():
+    def objective(trial):
+        if trial.number == 1:
+            raise ValueError("no\nluck")
+        return trial.configuration["x"]
+
+    history = Study(SPACE, "random", seed=1).optimize(objective, "3trials")
+    frame = history.frame()
+    assert frame["trial"].tolist() == [0, 1, 2]
+    assert frame["status"].tolist() == ["success", "error", "success"]
+    np.testing.assert_array_equal(frame["loss"].isna(), [False, True, False])
+    assert frame["param_x"].tolist() == [o.trial.configuration["x"] for o in history]
+    assert frame["loss"][0] == frame["param_x"][0] and frame["error"][1] == "ValueError: no"
+    assert frame["finished_at"].is_monotonic_increasing
+    assert Study(SPACE, "random").history.frame().empty
 
 
 def test_class_that_does_not_take_the_space_is_an_error():

@@ -87,6 +87,19 @@ def columns_hold(names: list[str]) -> str:
     return f"Column {shown} holds" if len(names) == 1 else f"Columns {shown} hold"
 
 
+def is_dotted_path(strategy: object) -> bool:
+    """Return whether a strategy is text, with options or without, that names what must be imported.
+
+    Importing runs code. Never import what a file names, such as the settings of a run, but only what the user gives.
+
+    Examples
+    --------
+    >>> is_dotted_path("my_module.MyStrategy:width=0.5"), is_dotted_path("optdivbo:tau=0.5")
+    (True, False)
+    """
+    return isinstance(strategy, str) and "." in strategy.partition(":")[0]
+
+
 def counted(n: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is one.
 

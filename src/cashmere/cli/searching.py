@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cashmere.base.text import counted
+from cashmere.base.text import counted, is_dotted_path
 from cashmere.cli.app import app
 from cashmere.cli.terminal import (
     INTERRUPTED,
@@ -62,7 +62,8 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Search strategy, with options after a colon (divbo:tau=0.1); 'cashmere strategies' lists them.",
+            help="Search strategy, with options after a colon (divbo:tau=0.1); 'cashmere strategies' lists them. "
+            "Your own: my_module.MyStrategy.",
         ),
     ] = "optdivbo",
     space: SpaceName = "default",
@@ -165,6 +166,7 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Search for the best set of models. Everything is kept in a run directory."""
+    allow_local_modules(strategy)
     with typed_errors(out):
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table, take_target
@@ -235,10 +237,15 @@ def resume(
             metavar="BUDGET", help="Additional budget, such as 5m or 100trials (default: the rest of the budget)."
         ),
     ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Your own strategy that the run was started with: my_module.MyStrategy."),
+    ] = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Continue an interrupted run, or extend a finished one."""
+    allow_local_modules(strategy)
     with typed_errors(folder):
         from cashmere.records.budget import Budget
         from cashmere.run import StopReason, continue_run
@@ -247,6 +254,7 @@ def resume(
         finished = continue_run(
             folder,
             more,
+            strategy=strategy,
             executor=scheduler,
             load=False,
             already_spent=seconds_since_start(),
@@ -257,6 +265,12 @@ def resume(
             say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
         elif finished.n_new == 0:
             say(quiet, "No further trial finished in this time; add more with --budget.")
+
+
+def allow_local_modules(strategy: str | None) -> None:
+    """Let a strategy given by its path be imported from the working directory, behind all installed packages."""
+    if is_dotted_path(strategy) and "" not in sys.path:
+        sys.path.append("")
 
 
 def tell(finished: FinishedRun, *, quiet: bool) -> None:

@@ -53,7 +53,7 @@ def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: in
     tables: list[dict[str, Any]] = []
     offered: list[set[str]] = []
     for folder in map(Path, folders):
-        with RunDirectory.open(folder) as run:
+        with RunDirectory.open(folder, searches=False) as run:
             if run.space.name != space or "space" in run.settings.own_objects:
                 raise RunDirectoryError(
                     folder, f"searched the space {run.space.name!r}. Expected a run on the space {space!r}."

@@ -119,6 +119,7 @@ def continue_run(
     folder: str | Path,
     more: Budget | None = None,
     *,
+    strategy: str | None = None,
     executor: Any = None,
     load: bool = True,
     already_spent: float = 0.0,
@@ -133,13 +134,16 @@ def continue_run(
     more : Budget, optional
         Additional budget; by default the rest of the earlier one. If nothing is left of it, no trial is run; only the
         model and report are made again.
+    strategy : str, optional
+        The strategy of the run, with its options; required if it must be imported (``"my_module.MyStrategy"``).
     executor, load, already_spent, progress
         See `fit_run`.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not a run directory or cannot be written, or the run was started with custom objects.
+        If the folder is not a run directory or cannot be written, or the run was started with custom objects or
+        another strategy.
     CorruptStoreError
         If a file is damaged.
     BudgetTooShortError
@@ -153,7 +157,7 @@ def continue_run(
     clock = Deadline(None, already_spent=already_spent)
     with (
         write_failures_explained(Path(folder)),
-        RunDirectory.open(folder) as run,
+        RunDirectory.open(folder, {} if strategy is None else {"strategy": strategy}) as run,
         open_cluster(executor, n_threads=run.settings.workers) as cluster,
     ):
         if cluster is None:

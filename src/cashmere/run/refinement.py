@@ -149,7 +149,7 @@ def refine_run(
     check_deployable(deployable)
     asked = (out, metric, ensemble, deployable)
     writes = refit or bounds.are_given or any(each is not None for each in asked)
-    with RunDirectory.open(folder, own_objects) as run:
+    with RunDirectory.open(folder, own_objects, searches=False) as run:
         replace(run.settings, ensemble=ensemble or _SELECTION).check_task(run.target.task_type)
         model_folder = _new_folder(run.folder, out) if writes else None
         if deployable is not None:

@@ -20,6 +20,7 @@ from ConfigSpace import Configuration
 from cashmere.base.arrays import AnyArray
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
+from cashmere.base.text import is_dotted_path
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.class_weights import weights_of_rows
 from cashmere.data.fold import validation_rows
@@ -312,7 +313,9 @@ class RunDirectory:
         return run
 
     @classmethod
-    def open(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None) -> RunDirectory:
+    def open(
+        cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None, *, searches: bool = True
+    ) -> RunDirectory:
         """Open an interrupted run, or a finished one to extend.
 
         Parameters
@@ -321,6 +324,8 @@ class RunDirectory:
             The run directory; it may have been moved.
         own_objects : dict, optional
             The custom metric, strategy, space or resampling that the run was started with, if any.
+        searches : bool
+            Whether the strategy will be asked; if not, a custom one need not be given.
 
         Raises
         ------
@@ -333,13 +338,21 @@ class RunDirectory:
         run_json = folder / "run.json"
         content = read_run_json(folder)
         stored = content.get("settings", {})
-        missing = set(stored.get("own_objects") or ()) - own_objects.keys()
+        path = stored.get("strategy") if is_dotted_path(stored.get("strategy")) else None
+        missing = (set(stored.get("own_objects") or ()) | ({"strategy"} if path else set())) - own_objects.keys()
+        if "strategy" in missing and not searches:
+            own_objects = {**own_objects, "strategy": "random"}
+            missing.remove("strategy")
         if missing:
-            raise RunDirectoryError(
-                folder,
-                f"was started with a custom {' and '.join(sorted(missing))}. Resume it from Python with the same "
-                "object: AutoClassifier(..., run_directory=..., resume=True).fit(X, y).",
+            advice = (
+                "Resume it from Python with the same object: "
+                "AutoClassifier(..., run_directory=..., resume=True).fit(X, y)."
             )
+            if path and missing == {"strategy"}:
+                advice = f"If you trust it, name it again: cashmere resume {folder} --strategy {path}"
+            raise RunDirectoryError(folder, f"was started with a custom {' and '.join(sorted(missing))}. {advice}")
+        if isinstance(given := own_objects.get("strategy"), str) and searches and given != stored.get("strategy"):
+            raise RunDirectoryError(folder, f"was started with the strategy {stored.get('strategy')}, not {given}.")
         settings = _stored_settings(run_json, stored, own_objects)
         schema, target = _stored_schema(folder)
         warn_of_versions(run_json, content.get("versions", {}))

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from cashmere.base.cores import available_cores
+from cashmere.base.text import is_dotted_path
 from cashmere.data.class_weights import ClassWeight, read_class_weight
 from cashmere.data.monotone import read_monotone
 from cashmere.data.row_structure import StructureKind
@@ -412,9 +413,13 @@ class RunSettings:
 
     @property
     def own_objects(self) -> dict[str, str]:
-        """Custom objects among the settings, with a description of each."""
+        """Custom objects among the settings, with a description of each.
+
+        A strategy to be imported is one of them: a run that comes from elsewhere must not choose what is imported.
+        """
         names = ("metric", "strategy", "space", "resampling")
-        return {n: repr(v) for n in names if (v := getattr(self, n)) is not None and not isinstance(v, str)}
+        found = {n: repr(v) for n in names if (v := getattr(self, n)) is not None and not isinstance(v, str)}
+        return found | ({"strategy": str(self.strategy)} if is_dotted_path(self.strategy) else {})
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; custom objects become descriptions and are listed under ``own_objects``."""

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from cashmere.base.text import is_dotted_path
 from cashmere.exceptions import InvalidParameterError, StrategyError, UnknownNameError
 from cashmere.protocols import Strategy
+from cashmere.strategies.importing import import_strategy
 from cashmere.strategies.registry import find_strategy, strategy_names
 from cashmere.strategies.shared.factories import Preset, StrategyFactory, options_of
 from cashmere.strategies.shared.search_space import SearchSpace
@@ -23,8 +25,9 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
     Parameters
     ----------
     strategy : str, Strategy or callable
-        A name from `strategy_names`, optionally with options after a colon
-        (``"optdivbo:tau=0.1,surrogate=pairwise"``); a finished strategy, which is returned unchanged; or a factory.
+        A name from `strategy_names`, or the path of a class to import (``"my_module.MyStrategy"``), both optionally
+        with options after a colon (``"optdivbo:tau=0.1,surrogate=pairwise"``); a finished strategy, which is returned
+        unchanged; or a factory.
     space : ConfigurationSpace or SpaceEncoder
         The search space; a `CatalogueEncoder` restricts it to the configurations it lists.
     **options
@@ -35,9 +38,9 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
     UnknownNameError
         If there is no strategy of that name, or it has no such option.
     InvalidParameterError
-        If the value of an option cannot be used, or `strategy` is none of the three.
+        If the value of an option cannot be used, a path cannot be imported, or `strategy` is none of these.
     StrategyError
-        If `strategy` is a class that cannot be called with a space alone.
+        If `strategy` is a class that cannot be called with a space alone, or has no method ``suggest``.
 
     Examples
     --------
@@ -47,8 +50,10 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
     """
     if isinstance(strategy, str):
         name, written = parse_strategy(strategy)
-        factory = find_strategy(name)
+        factory = factory_of(strategy)
         options = _read_options(name, factory, {**written, **options}, written.keys())
+        if is_dotted_path(strategy):
+            return make_strategy(factory, space, **options)
         try:
             return factory(space, **options)
         except TypeError as error:
@@ -65,12 +70,31 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
     if not options:
         _check_takes_space(strategy, space)
     made = strategy(space, **_read_strategies(strategy, options)) if callable(strategy) else None
+    if inspect.isclass(strategy) and not isinstance(made, Strategy):
+        raise StrategyError(f"{strategy.__name__} has no method suggest(history, rng).", strategy=strategy)
     if not isinstance(made, Strategy):
         expected = (
             f"one of {', '.join(map(repr, strategy_names()))}, a strategy, or a function that makes one from a space"
         )
         raise InvalidParameterError("strategy", strategy, expected)
     return made
+
+
+def factory_of(strategy: str) -> StrategyFactory:
+    """Return what makes a strategy that is given as text: registered under its name, or imported.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        As from `make_strategy`.
+
+    Examples
+    --------
+    >>> factory_of("random").__name__
+    'RandomSearch'
+    """
+    name, _ = parse_strategy(strategy)
+    return import_strategy(name) if is_dotted_path(strategy) else find_strategy(name)
 
 
 def _check_takes_space(strategy: object, space: SearchSpace) -> None:
@@ -168,12 +192,27 @@ def _read_options(
     `written` are the options that were given as text.
     """
     known = options_of(factory)
-    if known is not None:
+    if known is None:
+        _check_options(name, factory, options)
+    else:
         for option, value in options.items():
             if option not in known or (option in _NOT_WRITTEN and option in written):
                 raise UnknownNameError(f"{name!r} option", option, known.keys() - _NOT_WRITTEN)
             _check_kind(name, option, value, known[option])
     return _read_strategies(factory, options)
+
+
+def _check_options(name: str, factory: StrategyFactory, options: Mapping[str, Any]) -> None:
+    """Raise an `UnknownNameError` for an option that a class or function without declared fields does not take."""
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return
+    if not any(each.kind is each.VAR_KEYWORD for each in parameters):
+        known = [each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY]
+        for option in options:
+            if option not in known:
+                raise UnknownNameError(f"{name!r} option", option, known)
 
 
 def _read_strategies(factory: Any, options: Mapping[str, Any]) -> dict[str, Any]:

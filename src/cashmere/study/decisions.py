@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Configuration
+from ConfigSpace import Configuration, ConfigurationSpace
 
 from cashmere.base.pace import Pace
 from cashmere.base.threads import one_blas_thread
@@ -206,7 +207,7 @@ class Decisions:
                 decided = self._encoder.encode(trial.configuration for trial in history.trials)
                 suggestion: Suggestion | None = draw_suggestion(self._encoder, decided, rng)
             else:
-                with one_blas_thread():
+                with one_blas_thread(), self._errors_explained(number):
                     suggestion = self._strategy.suggest(history, rng)
             self._note_seconds(number, clock.elapsed)
             if suggestion is not None:
@@ -214,7 +215,7 @@ class Decisions:
             self._n_insufficient = visible
             if visible == number:
                 raise StrategyError(
-                    f"{self._strategy!r} returned None for trial {number} although every outcome is known. "
+                    f"{self._who} returned None for trial {number} although every outcome is known. "
                     "suggest() may return None only while trials are pending; else it must return a Suggestion.",
                     strategy=self._strategy,
                 )
@@ -235,11 +236,11 @@ class Decisions:
             pending = [trial for trial in self._state.pending(visible) if trial.number < number - n_passed]
             history = self._history_for_strategy(visible, pending)
             assert isinstance(self._strategy, BatchStrategy)
-            with one_blas_thread():
+            with one_blas_thread(), self._errors_explained(number):
                 together = self._strategy.suggest_batch(history, self._rng(number - n_passed), self._batch_size)
             if len(together) != self._batch_size:
                 raise StrategyError(
-                    f"{self._strategy!r} was asked for {self._batch_size} suggestions and returned {len(together)}. "
+                    f"{self._who} was asked for {self._batch_size} suggestions and returned {len(together)}. "
                     "suggest_batch() must return as many as it is asked for.",
                     strategy=self._strategy,
                 )
@@ -253,22 +254,49 @@ class Decisions:
         Raises
         ------
         StrategyError
-            If it is anything else, such as a bare configuration, or a configuration of another space.
+            If it is anything else, such as a bare configuration, or its configuration is not in the space.
         """
-        if not isinstance(suggestion, Suggestion):
+        if not isinstance(suggestion, Suggestion) or not isinstance(suggestion.configuration, Mapping):
+            found = type(getattr(suggestion, "configuration", suggestion)).__name__
             raise StrategyError(
-                f"{self._strategy!r} returned an object of the type {type(suggestion).__name__} for trial {number}. "
-                "suggest() must return a Suggestion: Suggestion(configuration=..., origin=...).",
+                f"{self._who} returned {'a configuration' if isinstance(suggestion, Suggestion) else 'an object'} of "
+                f"the type {found} for trial {number}. suggest() must return a Suggestion: "
+                "Suggestion(configuration=..., origin=...).",
                 strategy=self._strategy,
             )
-        unknown = [name for name in suggestion.configuration if name not in self._encoder.space]
+        configuration, space = suggestion.configuration, self._encoder.space
+        if isinstance(configuration, Configuration) and configuration.config_space is space:
+            return suggestion
+        unknown = [name for name in configuration if name not in space]
         if unknown:
             raise StrategyError(
-                f"{self._strategy!r} suggested a configuration of another space for trial {number}: this space has no "
+                f"{self._who} suggested a configuration of another space for trial {number}: this space has no "
                 f"{unknown[0]!r}. Make the strategy with the space of the study.",
                 strategy=self._strategy,
             )
-        return suggestion
+        try:
+            checked = Configuration(space, values=dict(configuration))
+        except (ValueError, TypeError, KeyError) as error:
+            raise StrategyError(
+                f"{self._who} suggested a configuration for trial {number} that is not in the space: "
+                f"{_what_is_wrong(configuration, space, error)}. Suggest configurations of the space that the strategy "
+                "was made with.",
+                strategy=self._strategy,
+            ) from error
+        return suggestion if isinstance(configuration, Configuration) else replace(suggestion, configuration=checked)
+
+    @property
+    def _who(self) -> str:
+        return type(self._strategy).__name__
+
+    @contextmanager
+    def _errors_explained(self, number: int) -> Iterator[None]:
+        """Add to an error of a strategy which decision it is from."""
+        try:
+            yield
+        except Exception as error:
+            error.add_note(f"{self._who} was deciding trial {number}.")
+            raise
 
     @functools.cached_property
     def _batch_size(self) -> int:
@@ -353,3 +381,11 @@ class Decisions:
 def seeds_of(seed: int, number: int) -> list[np.random.SeedSequence]:
     """Return the seeds of the strategy and of the learner for a trial, from the seed of the study."""
     return np.random.SeedSequence(seed, spawn_key=(number,)).spawn(2)
+
+
+def _what_is_wrong(configuration: Mapping[str, Any], space: ConfigurationSpace, error: Exception) -> str:
+    """Name the first value that is not allowed, or else what ConfigSpace says."""
+    for name, value in configuration.items():
+        if not space[name].legal_value(value):
+            return f"{name!r} is {value!r} ({' '.join(str(space[name]).partition(', ')[2].split())})"
+    return " ".join(str(error).split())

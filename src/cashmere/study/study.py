@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -32,6 +33,9 @@ from cashmere.strategies.shared.search_space import SearchSpace
 from cashmere.study.decisions import Decisions, seeds_of
 from cashmere.study.running_trials import RunningTrials, submitted_at_once
 from cashmere.study.state import StudyState
+
+_TELLING_FAILURES = 3
+"""Number of failed trials, without a success, that is no accident."""
 
 _FORGOTTEN_SECONDS = 5.0
 """How much of its elapsed time a study may lose if it is killed."""
@@ -427,10 +431,26 @@ class Study:
             a time alone.
         on_tick : callable, optional
             Called in every iteration of the loop, for progress displays.
+
+        Warns
+        -----
+        UserWarning
+            If at least three trials were run in this process and every one failed.
+
+        Raises
+        ------
+        InvalidParameterError
+            If `objective` is no function, or the budget cannot be read.
+        LookaheadError
+            If the executor has more workers than the lookahead allows.
+        StrategyError, InconsistentResumeError
+            As from `ask`.
         """
+        if not callable(objective):
+            raise InvalidParameterError("objective", objective, "a function from a Trial to its loss or an Outcome")
         budget = None if budget is None else Budget.parse(budget)
         deadline = Deadline(None if budget is None else budget.seconds)
-        executor = executor or InProcessExecutor()
+        warns, executor = executor is None, executor or InProcessExecutor()
         if executor.n_workers > self.lookahead:
             raise LookaheadError(
                 f"The executor has {executor.n_workers} workers, but the lookahead of the study is {self.lookahead}. "
@@ -481,7 +501,11 @@ class Study:
             state.forget_open_trials()
             self._decisions.forget_all()
             self._keep_elapsed()
-        return self.history
+        history = self.history
+        if warns and len(history.failures) >= _TELLING_FAILURES and not history.successes:
+            text = f"All {len(history.failures)} trials have failed. The last: {history.failures[-1].error}"
+            warnings.warn(text.partition("\n")[0], stacklevel=2)
+        return history
 
     def _can_decide_within(self, seconds: float) -> bool:
         return seconds > self._decisions.longest_seconds and self._can_decide(seconds_left=seconds)

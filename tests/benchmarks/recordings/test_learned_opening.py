@@ -84,7 +84,7 @@ def test_a_run_with_an_opening_is_another_run(tmp_path, monkeypatch, other):
         )
         for begun in (False, True)
     ]
-    plain, begun = (replay_runs._replay(paths[0], key, n_trials=10, code="") for key in keys)
+    plain, begun = (replay_runs._replay(paths[0], key, n_trials=10) for key in keys)
     target = replay_runs._load(paths[0], recording.digest)
     opening = load_opening(target, "log_loss")
     assert [target.configurations[i] for i in begun.chosen[: len(opening)]] == opening[:10] != []

@@ -202,7 +202,7 @@ def here(monkeypatch):
     """Replay in this process, which starts faster than a worker."""
 
     def run_here(missing, *, n_trials, n_workers, report, scheduler=None):
-        make_run = functools.partial(replay_runs._replay, n_trials=n_trials, code="code")
+        make_run = functools.partial(replay_runs._replay, n_trials=n_trials)
         for recording, key in missing:
             report(parallel._run(make_run, recording.path, key))
 
@@ -343,11 +343,56 @@ def test_failing_strategy_does_not_stop_the_others(tmp_path, capsys, here, monke
     assert "made-small, mse" in output
 
 
+OWN_STRATEGIES = """
+from cashmere.records import Suggestion
+from cashmere.strategies import RandomSearch
+
+
+class Mine:
+    def __init__(self, space, weight=0.0):
+        self.chance = RandomSearch(space)
+
+    def suggest(self, history, rng):
+        return self.chance.suggest(history, rng)
+
+
+class Elsewhere(Mine):
+    def suggest(self, history, rng):
+        known = super().suggest(history, rng).configuration
+        return Suggestion(configuration={**known, "x": float(rng.random())})
+"""
+
+
+def test_own_strategy_is_replayed_by_its_path_and_again_when_it_changes(tmp_path, capsys, here, monkeypatch):
+    module = tmp_path / "strategies_to_replay.py"
+    module.write_text(OWN_STRATEGIES)
+    monkeypatch.syspath_prepend(tmp_path)
+    path = save_recorded(make_recording(), tmp_path)
+    words = ["--recordings", path, "--trials", 10, "--seeds", 2, "--work", tmp_path / "work"]
+    own = ["strategies_to_replay.Mine", "heavy=strategies_to_replay.Mine:weight=0.5"]
+    command("--strategies", "random", *own, "--reference", "random", *words)
+    shown = capsys.readouterr().out
+    assert "6 are missing" in shown and "heavy" in shown and "different code" not in shown
+    module.write_text(OWN_STRATEGIES + "# changed\n")
+    replay_runs.code_of.cache_clear()
+    command("--strategies", "random", *own, "--reference", "random", *words, "--workers", 0)
+    shown = capsys.readouterr().out
+    assert shown.count("made by different code") == 2 and "2 of 2 runs of heavy were made by different code" in shown
+    with pytest.raises(SystemExit, match="2 of 2 runs failed"):
+        command("--strategies", "random", "strategies_to_replay.Elsewhere", "--reference", "random", *words)
+    output = capsys.readouterr().out
+    assert "not in the recording made-small was suggested. Replay with free candidates" in " ".join(output.split())
+    assert output.count("Traceback") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--trials", 35], "30 configurations, too few"),
-        (["--trials", 22], "--trials 22: expected a multiple of 5"),
+        (["--trials", 22], "--trials 22: expected 5 or a multiple of it"),
+        (["--seeds", 0], "--seeds must be at least 1"),
+        (["--strategies", "bo", "mine"], "Unknown strategy 'mine'.*my_module.MyStrategy"),
+        (["--strategies", "bo", "no_module.Mine"], "There is no module 'no_module'"),
         (["--checkpoints", 7], "multiples of 5"),
         (["--reference", "optdivbo"], "must be one of --strategies"),
         (["--metric", "acuracy"], "accuracy"),

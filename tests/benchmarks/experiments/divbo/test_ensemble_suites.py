@@ -338,7 +338,7 @@ def test_command_continues_where_it_was_stopped(folder, tmp_path, monkeypatch, c
 
 def test_failed_runs_are_reported_and_affect_no_other(folder, tmp_path, monkeypatch, capsys):
     def half(missing, make_run, *, n_workers, report, scheduler=None):
-        report(Failure(key=missing[0][2], error="RuntimeError: no idea"))
+        report(Failure(key=missing[0][2], error="RuntimeError: no idea", cause="RuntimeError: no idea"))
         report(replace(make_run_for(missing[1][2]), key=missing[1][2]))
 
     def make_run_for(key):
@@ -381,7 +381,7 @@ def test_recorded_results_match_the_replays(tmp_path, monkeypatch, capsys):
 
     def replay_here(missing, *, n_trials, n_workers, report, scheduler=None):
         for recording, key in missing:
-            report(replay_runs._replay(recording.path, key, n_trials=n_trials, code=code))
+            report(replace(replay_runs._replay(recording.path, key, n_trials=n_trials), code=code))
 
     def judge_here(missing, make_run, *, n_workers, report, scheduler=None):
         for each in missing:
