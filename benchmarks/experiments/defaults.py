@@ -222,12 +222,15 @@ def _shown(found: pd.DataFrame, reference: str) -> Table:
     title = f"test loss relative to {reference}; means of trials, families, most tried and seconds for decisions"
     shown = Table("variant", "share", "ratio", "90 %", "better", "trials", "fam.", "most", "dec.", title=title)
     for row in found.to_dict("records"):
+        compared = [
+            f"{row['ratio']:.4f}",
+            f"{row['low']:.3f}-{row['high']:.3f}" if row["tables"] > 1 else "one table",
+            f"{row['better']}/{row['tables']}",
+        ]
         shown.add_row(
             str(row["variant"]),
             f"{row['share']:g}",
-            f"{row['ratio']:.4f}",
-            f"{row['low']:.3f}-{row['high']:.3f}",
-            f"{row['better']}/{row['tables']}",
+            *(["", "", ""] if row["variant"] == reference else compared),
             *(f"{row[name]:.3g}" for name in ("trials", "families", "most_tried", "deciding")),
         )
     return shown

@@ -13,6 +13,7 @@ from benchmarks.peers.runs import MEASURES, PeerRun
 from benchmarks.reporting.report import Report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.statistics import ranks_and_tests as statistics
+from cashmere.base.text import counted
 from cashmere.records.budget import parse_seconds
 
 NAMES = {"log_loss": "Log loss", "error": "Error", "roc_auc": "ROC AUC", "rmse": "RMSE", "r2": "R2"}
@@ -214,7 +215,8 @@ def describe(runs: pd.DataFrame) -> str:
     versions = dict.fromkeys(f"{name}: {text}" for name, text in zip(told["peer"], told["versions"], strict=True))
     threads = sorted(runs["threads"].unique())
     return (
-        f"{runs['table'].nunique()} data sets, {runs['seed'].nunique()} seeds, {', '.join(budgets)} and "
+        f"{counted(runs['table'].nunique(), 'data set')}, {counted(runs['seed'].nunique(), 'seed')}, "
+        f"{', '.join(budgets)} and "
         f"{', '.join(map(str, threads))} threads per run; {', '.join(machines)}, load before a run "
         f"{runs['load'].min():g} to {runs['load'].max():g}; {', '.join(dict.fromkeys((dates[0], dates[-1])))}.\n\n"
         + "\n".join(f"- {line}" for line in versions)

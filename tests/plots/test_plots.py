@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.style import library
 
 from cashmere import plots
-from cashmere.exceptions import MissingDependencyError, UnknownNameError, UsageError
+from cashmere.exceptions import InvalidParameterError, MissingDependencyError, UnknownNameError, UsageError
 from cashmere.plots import canvas
 from cashmere.report import summarise_run
 from cashmere.report.summary import summarise_result
@@ -160,7 +160,7 @@ def test_missing_data_is_explained(tmp_path, binary, values):
         plots.plot_calibration(values)
     with pytest.raises(UsageError, match="for regressors, but this model is a classifier"):
         plots.plot_residuals(binary)
-    with pytest.raises(UsageError, match="has not been measured"):
+    with pytest.raises(UsageError, match=r"has not been measured\. Call cashmere.explain"):
         plots.plot_importance(values)
     with pytest.raises(UsageError, match="no effects were computed"):
         plots.plot_partial_dependence({**binary, "explanation": {**binary["explanation"], "effects": []}})
@@ -215,3 +215,9 @@ def test_texts_and_whiskers_follow_the_style(binary, style):
     (whiskers,) = [each.get_color()[0][:3] for each in ax.collections]
     assert contrast(ink, paper) >= 4.5
     assert contrast(whiskers, paper) >= 4.5 and contrast(whiskers, canvas.FIRST) >= 3
+
+
+@pytest.mark.parametrize("wrong", [[], {}, "run"])
+def test_what_is_no_summary_is_refused(wrong):
+    with pytest.raises(InvalidParameterError, match=r"summary must be what cashmere\.report\.summarise_run"):
+        plots.plot_trajectory(wrong)

@@ -58,6 +58,12 @@ def test_texts_that_cannot_be_read_are_named_as_they_were_given():
         RunSettings.from_options(worker=2)
 
 
+@pytest.mark.parametrize("wrong", ["1", 1.5, True])
+def test_seed_is_named_as_it_was_given(wrong):
+    with pytest.raises(InvalidParameterError, match=r"^random_state must be a whole number"):
+        RunSettings.from_parameters(AutoClassifier(random_state=wrong).get_params())
+
+
 def test_generators_and_none_draw_a_seed():
     def seed(random_state):
         return RunSettings.from_parameters(AutoClassifier(random_state=random_state).get_params()).seed

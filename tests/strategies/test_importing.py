@@ -79,6 +79,11 @@ def test_class_without_suggest_is_told_so(module):
         make_strategy(f"{module}.Silent", SPACE)
 
 
+def test_type_of_python_is_no_strategy():
+    with pytest.raises(StrategyError, match="int has no method suggest"):
+        make_strategy(int, SPACE)
+
+
 def test_inner_strategies_are_only_named(module):
     with pytest.raises(UnknownNameError):
         make_strategy(f"rising_bandit:inner={module}.Lazy", SPACE)

@@ -243,6 +243,8 @@ def test_objective_that_always_fails_is_told():
     study = Study(SPACE, "random", seed=1)
     with pytest.warns(UserWarning, match="All 3 trials have failed. The last: KeyError: 'nope'$"):
         study.optimize(lambda trial: trial.configuration["nope"], "3trials")
+    with pytest.raises(InvalidParameterError, match="trial must be a Trial that ask"):
+        study.tell(0, 0.3)
     with pytest.raises(InvalidParameterError, match="objective must be a function from a Trial"):
         study.optimize(3, "3trials")
 

@@ -206,7 +206,8 @@ def choose_methods(suite: Suite, wanted: Sequence[str]) -> list[Method]:
             chosen.append(known[text])
             continue
         own = LabelledStrategy.of_search(text)
-        if own.label == own.strategy or own.label in known:
+        is_labelled = text.startswith(f"{own.label}=")
+        if not is_labelled or own.label in known:
             there = ", ".join(map(repr, known))
             raise SystemExit(f"--methods {text!r}: expected one of {there}, or new_label=strategy:options.")
         chosen.append(Method(label=own.label, strategy=own.strategy))

@@ -22,6 +22,7 @@ from benchmarks.reporting.ranks import repeats_text, verdict_note, verdict_rows
 from benchmarks.reporting.table import Table
 from benchmarks.statistics import comparison
 from benchmarks.statistics import ranks_and_tests as statistics
+from cashmere.base.text import counted
 
 METRICS = {"accuracy": "error, per cent", "mse": "mean squared error", "mae": "mean absolute error"}
 
@@ -98,7 +99,7 @@ def validation_table(results: Results) -> Table | None:
         title="DivBO's section 4.3: ranks of the validation error",
         columns=("method", "rank", "paper's rank"),
         rows=rows,
-        note=f"Ranks of means over repeats on {frame['recording'].nunique()} data sets; the paper's on 15.",
+        note=f"Ranks of means over repeats on {counted(frame['recording'].nunique(), 'data set')}; the paper's on 15.",
     )
 
 

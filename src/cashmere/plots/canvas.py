@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cashmere.base.text import clean_text
-from cashmere.exceptions import MissingDependencyError, UsageError
+from cashmere.exceptions import InvalidParameterError, MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,12 +41,18 @@ def part(summary: Mapping[str, Any], section: str, name: str | None = None) -> A
 
     Raises
     ------
+    InvalidParameterError
+        If it is no summary.
     UsageError
         If there is nothing to draw, with the reason that the report gives.
     """
+    if not isinstance(summary, Mapping) or section not in summary:
+        found = f"a {type(summary).__name__}"
+        raise InvalidParameterError("summary", found, "what cashmere.report.summarise_run(folder) returns")
     found = summary[section]
     if found.get("why_not") is not None:
-        raise UsageError(f"There is nothing to plot. {found['why_not']}")
+        advice = " Call cashmere.explain(folder) first." if section == "explanation" else ""
+        raise UsageError(f"There is nothing to plot. {found['why_not']}{advice}")
     if name is None:
         return found
     if found[name] is None:

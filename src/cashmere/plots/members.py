@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cashmere.exceptions import UsageError
-from cashmere.plots.canvas import FIRST, axes_or_new, text
+from cashmere.plots.canvas import FIRST, axes_or_new, part, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def plot_members(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     from cashmere.report.figures.scale import score_name  # the report is not needed to import estimators
     from cashmere.report.format import format_number
 
-    members = summary["ensemble"]["members"]
+    members = part(summary, "ensemble")["members"]
     if not members:
         raise UsageError("There is nothing to plot. The final ensemble has not been built yet.")
     ax = axes_or_new(ax, height=1.1 + 0.28 * len(members))

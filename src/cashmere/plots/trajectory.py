@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cashmere.plots.canvas import FIRST, GREY, SECOND, axes_or_new, text
+from cashmere.plots.canvas import FIRST, GREY, SECOND, axes_or_new, part, text
 from cashmere.storage.trial_tables import BASELINE_NAME
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def plot_trajectory(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Ax
     ax = axes_or_new(ax)
     from matplotlib.ticker import MaxNLocator  # after `axes_or_new`, which explains what to do if it is missing
 
-    curves = summary["curves"]
+    curves = part(summary, "curves")
     good = [each for each in curves["trials"] if each["score"] is not None]
     so_far = [each for each in curves["trials"] if each["best_score"] is not None]
     if curves["baseline_score"] is not None:

@@ -120,6 +120,8 @@ def _seed(given: Any, name: str) -> Any:
         return int(given.randint(2**31 - 1))
     if isinstance(given, np.random.Generator):
         return int(given.integers(2**31 - 1))
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        raise InvalidParameterError(name, given, "a whole number from 0 to 2**32 - 1")
     return given
 
 

@@ -67,11 +67,11 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
                 f"{', '.join(sorted(options))} where it is made."
             )
         return strategy
+    if inspect.isclass(strategy) and getattr(strategy, "suggest", None) is None:
+        raise StrategyError(f"{strategy.__name__} has no method suggest(history, rng).", strategy=strategy)
     if not options:
         _check_takes_space(strategy, space)
     made = strategy(space, **_read_strategies(strategy, options)) if callable(strategy) else None
-    if inspect.isclass(strategy) and not isinstance(made, Strategy):
-        raise StrategyError(f"{strategy.__name__} has no method suggest(history, rng).", strategy=strategy)
     if not isinstance(made, Strategy):
         expected = (
             f"one of {', '.join(map(repr, strategy_names()))}, a strategy, or a function that makes one from a space"

@@ -362,6 +362,8 @@ class Study:
 
     def _check_open(self, trial: Trial, *, told: Container[int]) -> None:
         """Raise unless the trial was decided and has no outcome, neither here nor in `told`."""
+        if not isinstance(trial, Trial):
+            raise InvalidParameterError("trial", trial, "a Trial that ask() has returned")
         number, decided = trial.number, self._state.decided
         if number >= len(decided) or decided[number].key != trial.key:
             raise UsageError(

@@ -279,6 +279,7 @@ def test_methods_can_be_chosen_and_added():
         "divbo:surrogate=pairwise_openbox,cap_losses=False,random_fraction=0,variance=between,failures=worst_seen,"
         "local=climbs,beta=0.01"
     )
+    assert choose_methods(DIVBO, ["bo=bo"])[0].strategy == "bo"
     (rising,) = choose_methods(OPTDIVBO, ["RB-OptDivBO"])
     assert rising.strategy_for(is_classification=True, as_published=True) == (
         "rising_bandit:slope=authors,inner=optdivbo"
