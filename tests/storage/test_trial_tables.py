@@ -21,6 +21,7 @@ from cashmere.storage.trial_tables import (
     reached,
     run_failures,
     run_leaderboard,
+    run_trials,
     stored_metric,
     what_to_try,
 )
@@ -128,6 +129,17 @@ def test_leaderboard_of_a_run_directory(tmp_path):
     assert facts.title == "credit_risk: roc_auc, higher is better"
     assert facts.caption.startswith("40 trials, 6 failed; ensemble 0.7")
     assert len(run_failures(folder)) == 6
+
+
+def test_all_trials_of_a_run_directory(tmp_path):
+    folder = make_run(tmp_path / "run", failures=some_failures())
+    table, board = run_trials(folder), run_leaderboard(folder)[0].set_index("trial")
+    assert table["trial"].tolist() == list(range(40))
+    good = table[table["status"] == "success"].set_index("trial")
+    assert good["loss"].to_dict() == board["loss"].to_dict()
+    assert table["loss"].isna().sum() == table["error"].notna().sum() == 6
+    assert not table["error"].str.contains("\n").any() and "memory limit of 2048 MiB" in table["error"][14]
+    assert good["param_algorithm"].to_dict() == board["algorithm"].to_dict()
 
 
 def test_trials_stopped_early_are_not_counted_as_failed(tmp_path):

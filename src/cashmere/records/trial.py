@@ -344,29 +344,18 @@ class History(Sequence[Observation]):
         return np.array(losses, dtype=np.float64)
 
     def frame(self) -> pd.DataFrame:
-        """Return the observations as a data frame, a row per trial: what was run, what happened, and its parameters.
+        """Return the observations as a data frame, see `cashmere.records.trials_frame.trials_frame`."""
+        from cashmere.records.trials_frame import trials_frame
 
-        The parameters of configurations are the last columns, ``param_...``; a parameter that is not active is missing.
-        """
-        import pandas as pd
-
-        names = dict.fromkeys(name for o in self.observations for name in o.trial.configuration)
-        columns = {
-            "trial": [o.trial.number for o in self.observations],
-            "status": [str(o.status) for o in self.observations],
-            "loss": [o.loss for o in self.observations],
-            "fold_losses": [o.fold_losses for o in self.observations],
-            "origin": [str(o.trial.origin) for o in self.observations],
-            "seed": [o.trial.seed for o in self.observations],
-            "fidelity": [o.trial.fidelity for o in self.observations],
-            "finished_at": [o.finished_at for o in self.observations],
-            "duration_seconds": [o.duration_seconds for o in self.observations],
-            "fit_seconds": [o.fit_seconds for o in self.observations],
-            "memory_mib": [o.memory_mib for o in self.observations],
-            "error": [None if o.error is None else str(o.error).partition("\n")[0] for o in self.observations],
-        }
-        columns |= {f"param_{n}": [o.trial.configuration.get(n) for o in self.observations] for n in names}
-        return pd.DataFrame(columns).astype({"loss": "float64", "memory_mib": "float64"})
+        names = ("status", "loss", "fold_losses", "duration_seconds", "fit_seconds", "memory_mib", "error")
+        return trials_frame(
+            {
+                **{name: getattr(o.trial, name) for name in ("number", "configuration", "origin", "seed", "fidelity")},
+                **{name: getattr(o, name) for name in names},
+                "finished_at": o.finished_at,
+            }
+            for o in self.observations
+        )
 
     def _substitute(self, observation: Observation) -> float:
         return self.stopped_loss if observation.status is TrialStatus.STOPPED else self.failure_loss

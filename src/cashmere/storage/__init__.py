@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cashmere.storage.trial_tables import run_failures, run_leaderboard
+from cashmere.storage.trial_tables import run_failures, run_leaderboard, run_trials
 
-__all__ = ["run_failures", "run_leaderboard"]
+__all__ = ["run_failures", "run_leaderboard", "run_trials"]

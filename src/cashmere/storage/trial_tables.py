@@ -15,6 +15,7 @@ from cashmere.evaluation.metrics import Metric, default_metric, get_metric
 from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.order import NOT_REPEATABLE, Order
+from cashmere.records.trials_frame import trials_frame
 from cashmere.storage.directory import RunDescription, SchemaDescription, read_run_json, read_schema_json
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.remote_run import local_run
@@ -346,6 +347,14 @@ def repeats_text(facts: RunFacts, members: Collection[int]) -> str | None:
         return None
     several = str(min(splits)) if min(splits) == max(splits) else f"{min(splits)} to {max(splits)}"
     return f"{len(splits)} of {len(members)} members were fitted on {several} splits"
+
+
+def run_trials(folder: str | Path) -> pd.DataFrame:
+    """Return all trials of a run, see `trials_frame`; parameter and errors as for `run_leaderboard`."""
+    with local_run(folder) as path:
+        read_description(path)
+        with RunStore(path, read_only=True) as store:
+            return trials_frame(store.rows())
 
 
 def run_failures(folder: str | Path) -> pd.DataFrame:
