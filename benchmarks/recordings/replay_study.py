@@ -19,7 +19,9 @@ outcomes of trials 0 .. n - 64:
 
     python -m benchmarks replay --strategies bo bo@8 bo@64 bo@256
 
-If the code of a strategy has changed, its runs are out of date; the command says so, and `--fresh` repeats them.
+`my_module.MyStrategy` is the class of this name in a module that can be imported from here.
+
+If the code that decides has changed, runs are out of date; the command says so, and `--fresh` repeats them.
 """
 
 from __future__ import annotations
@@ -61,6 +63,9 @@ from cashmere.strategies import make_strategy
 from cashmere.study import Study
 
 _OPENING = "+opening"
+
+_MOST_TRIED = 0.45
+"""Share of a recording beyond which strategies run out of choices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,10 +241,16 @@ def tidy(runs: Iterable[tuple[str, Run]], n_trials: int) -> pd.DataFrame:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recordings_argument(parser)
     parser.add_argument(
-        "--strategies", nargs="+", default=["random", "bo", "divbo", "optdivbo", "ensemble_gain"], help="see above"
+        "--strategies",
+        nargs="+",
+        default=["random", "bo", "divbo", "optdivbo", "ensemble_gain"],
+        help="see above (default: random bo divbo optdivbo ensemble_gain)",
     )
-    parser.add_argument("--reference", default="bo", help="label of the strategy to compare the others with")
-    parser.add_argument("--seeds", type=int, default=20, help="number of seeds, starting at --first-seed")
+    parser.add_argument(
+        "--reference",
+        help="label of the strategy to compare the others with (default: bo if it is there, else the first)",
+    )
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds, starting at --first-seed (default: 20)")
     parser.add_argument("--first-seed", type=int, default=0, help="first seed; choose seeds that nothing was tuned on")
     parser.add_argument("--trials", type=int, default=250, help=f"a multiple of {EVERY} (default: 250)")
     parser.add_argument("--checkpoints", type=int, nargs="+", help=f"multiples of {EVERY} (default: 50 100 250)")
@@ -248,7 +259,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the first that fits a recording's task is used; recordings that none fits are left out",
     )  # fmt: skip
     parser.add_argument("--free", action="store_true", help="candidates are free in the space; an emulator answers")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show finished runs")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count(),
+        help="processes; 0: only show finished runs (default: one per core)",
+    )
     add_scheduler_argument(parser)
     parser.add_argument("--work", type=Path, default=Path(".replay"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, index.html and charts")
@@ -284,6 +300,12 @@ def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[t
             )
         else:
             recordings.append((recording, metric))
+            if arguments.trials > _MOST_TRIED * recording.n_configurations and not arguments.free:
+                console.print(
+                    f"[yellow]{recording.name} holds {recording.n_configurations} configurations[/]: the nearer "
+                    f"--trials {arguments.trials} comes to that, the more the strategies agree.",
+                    highlight=False,
+                )
     if not recordings:
         raise SystemExit("None of the recordings can be used. Choose others with --recordings, or another --metric.")
     return recordings
@@ -291,6 +313,10 @@ def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[t
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
+    if arguments.reference is None:
+        arguments.reference = (
+            "bo" if "bo" in arguments.strategies else LabelledStrategy.of(arguments.strategies[0]).label
+        )
     strategies = read_strategies(arguments.strategies, arguments.reference, LabelledStrategy.of)
     if arguments.free and any(labelled.opening for labelled in strategies):
         raise SystemExit("--free: candidates are free from the first trial on. Leave out +opening.")
