@@ -100,8 +100,8 @@ def _speed_ups(runs: Frame) -> Iterator[Statement]:
 
 def _whole_runs(rows: Frame) -> Iterator[Body | Statement]:
     """Yield what whole runs of `fit` say, at four moments and at the end."""
-    found = summarise(rows, "optdivbo")
-    found = found[found["variant"] == REFERENCE]
+    compared: Frame = summarise(rows, "optdivbo")
+    found = compared[compared["variant"] == REFERENCE]
     budget = rows["budget"].iloc[0]
     yield Body(
         header="| CPU seconds of `fit` | test loss against `optdivbo` | lower on | trials | most tried |",
@@ -117,14 +117,14 @@ def _whole_runs(rows: Frame) -> Iterator[Body | Statement]:
         ),
     )
     ends = rows[rows["share"] == 1]
-    losses = np.log(ends.pivot_table(index=["table", "seed"], columns="variant", values="test"))
-    change: Frame = losses[REFERENCE] - losses["optdivbo"]
+    losses: Frame = np.log(ends.pivot_table(index=["table", "seed"], columns="variant", values="test"))
+    change = losses[REFERENCE] - losses["optdivbo"]
     by_table = change.groupby("table").mean()
     of_other = rows[(rows["variant"] == "optdivbo") & (rows["share"] == 1)]
     yield Statement(
         text="after {budget:.0f} CPU seconds it has {less:.2f} % less test loss than `optdivbo` in the mean of "
-        "{tables:word} tables and {seeds:word} seeds (p {p:.2f} by Wilcoxon's test over tables), and is better in {better} of {runs} "
-        "pairs of runs. It spreads its trials: {most:.0f} % of them go to the algorithm with most, {other:.0f} % with "
+        "{tables:word} tables and {seeds:word} seeds (p {p:.2f} by Wilcoxon's test over tables), and is better in {better} of "
+        "{runs} pairs of runs. It spreads its trials: {most:.0f} % of them go to the algorithm with most, {other:.0f} % with "
         "`optdivbo`",
         values={
             "budget": budget,
