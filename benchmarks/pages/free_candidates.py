@@ -123,9 +123,9 @@ def _whole_runs(rows: Frame) -> Iterator[Body | Statement]:
     of_other = rows[(rows["variant"] == "optdivbo") & (rows["share"] == 1)]
     yield Statement(
         text="after {budget:.0f} CPU seconds it has {less:.2f} % less test loss than `optdivbo` in the mean of "
-        "{tables:word} tables and {seeds:word} seeds (p {p:.2f} by Wilcoxon's test over tables), and is better in {better} of "
-        "{runs} pairs of runs. It spreads its trials: {most:.0f} % of them go to the algorithm with most, {other:.0f} % with "
-        "`optdivbo`",
+        "{tables:word} tables and {seeds:word} seeds (p {p:.2f} by Wilcoxon's test over tables), and is better in "
+        "{better} of {runs} pairs of runs. It spreads its trials: {most:.0f} % of them go to the algorithm with most, "
+        "{other:.0f} % with `optdivbo`",
         values={
             "budget": budget,
             "less": -100 * np.expm1(by_table.mean()),
