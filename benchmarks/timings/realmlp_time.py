@@ -1,9 +1,10 @@
 """Milliseconds of a step of RealMLP, written out in numpy, against PyTorch; seconds until PyTorch can take the first.
 
-    python -m benchmarks.timings.realmlp_time [--columns 10 60] [--repeats 5]
+    python -m benchmarks.timings.realmlp_time [--columns 10 60] [--repeats 5] --out FILE
 
 Random columns of numbers, batches of 256 rows, the default network without dropout, one thread. Medians of the CPU time
-of 20 steps (gradient and AdamW). A fresh process counts what importing PyTorch and making its optimiser takes.
+of 20 steps (gradient and AdamW). A fresh process counts what importing PyTorch and making its optimiser takes. Rows
+are added to the file; what it holds is not measured again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -21,6 +24,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from benchmarks.runs.code_version import commit
+from benchmarks.runs.row_file import RowFile
 from cashmere.space.estimators.realmlp import RealMLPClassifier, RealMLPRegressor
 from cashmere.space.estimators.realmlp_training import RealMLPTraining
 
@@ -31,6 +36,32 @@ import time; start = time.perf_counter(); import torch; imported = time.perf_cou
 torch.optim.AdamW([torch.zeros(1, requires_grad=True)], foreach=True)
 print(imported - start, time.perf_counter() - imported)
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTime:
+    """How long a step takes, or what comes before the first one.
+
+    Attributes
+    ----------
+    columns, n_classes : int
+        Of the batch; 0 for what comes before.
+    what : str
+        ``"numpy"``, ``"PyTorch"``, ``"import"`` or ``"optimiser"``.
+    repeats : int
+        How often it was timed.
+    milliseconds : float
+        Median CPU time of a step; wall time of what comes before.
+    commit : str
+        Version of the code.
+    """
+
+    columns: int
+    n_classes: int
+    what: str
+    repeats: int
+    milliseconds: float
+    commit: str
 
 
 def loss_in_pytorch(
@@ -132,24 +163,35 @@ def steps(n_classes: int, n_columns: int) -> tuple[Callable[[], None], Callable[
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure what the file lacks, and print it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--columns", nargs="+", type=int, default=[10, 60])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path(".timings/realmlp_time.csv"), help="rows; grows")
     arguments = parser.parse_args()
 
-    done = subprocess.run([sys.executable, "-c", FIRST_STEP], capture_output=True, text=True, check=True)
-    imported, made = (float(text) for text in done.stdout.split())
-    print(f"Before the first step: {imported:.1f} s import PyTorch, {made:.1f} s make its optimiser")
+    file = RowFile(arguments.out, StepTime)
+    done = file.keys("columns", "n_classes", repeats=arguments.repeats)
+
+    def keep(columns: int, n_classes: int, taken: dict[str, float]) -> None:
+        shared = {"columns": columns, "n_classes": n_classes, "repeats": arguments.repeats, "commit": commit()}
+        file.add(StepTime(what=what, milliseconds=round(ms, 3), **shared) for what, ms in taken.items())
+
+    if (0, 0) not in done:
+        command = [sys.executable, "-c", FIRST_STEP]
+        done_before = subprocess.run(command, capture_output=True, text=True, check=True)
+        imported, made = (1000 * float(text) for text in done_before.stdout.split())
+        keep(0, 0, {"import": imported, "optimiser": made})
 
     import torch
 
     torch.set_num_threads(1)
-    print(f"{'columns':>8} {'classes':>8} {'numpy ms':>9} {'PyTorch ms':>11}")
     for n_columns in arguments.columns:
         for n_classes in (1, 2, 5):
-            ours, theirs = (milliseconds(step, arguments.repeats) for step in steps(n_classes, n_columns))
-            print(f"{n_columns:>8} {n_classes:>8} {ours:>9.1f} {theirs:>11.1f}")
+            if (n_columns, n_classes) not in done:
+                ours, theirs = (milliseconds(step, arguments.repeats) for step in steps(n_classes, n_columns))
+                keep(n_columns, n_classes, {"numpy": ours, "PyTorch": theirs})
+    print(file.frame(repeats=arguments.repeats).drop(columns=["repeats", "commit"]).to_string(index=False))
 
 
 if __name__ == "__main__":
