@@ -22,6 +22,7 @@ from benchmarks.pages import (
     real_runs,
     refining,
     surrogates,
+    timings,
     trials,
 )
 from benchmarks.pages.formats import bold_lowest
@@ -42,6 +43,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from large_tables.parts()
     yield from first_configurations.parts()
     yield from trials.parts()
+    yield from timings.parts()
     yield from surrogates.parts()
     yield from _replays_by_log_loss()
     yield from _replays_by_error()

@@ -52,7 +52,7 @@ def _simulated(runs: Frame) -> Body:
 
 
 def _decisions(rows: Frame) -> Body:
-    seconds = rows.set_index(["strategy", "batch"])["median"]
+    seconds = rows[rows["observations"] == 5000].set_index(["strategy", "batch"])["median"]
     lines = [
         row(f"`{name}`", *(f"{1e3 * seconds[name, n]:.1f} ms" for n in BATCHES))
         for name in ("random", "bo", "optdivbo")

@@ -2,9 +2,10 @@
 
     python -m benchmarks.timings.suggestion_time [--space volcano] [--strategies bo random] [--repeats 10]
 
-Losses and the predictions of 2000 rows (two classes, log loss) are synthetic; nothing is trained. Each call
-gets a new `History`, as in a study. One thread. With `--out`, rows are added to a file, and what it holds is not
-measured again. `--batch 64` measures decisions of which 64 are taken together, as beside 256 workers.
+Losses and the predictions of 2000 rows (two classes, log loss) are synthetic; nothing is trained. Each call gets a
+`History` with one more observation than the last, as in a study. One thread. With `--out`, rows are added to a file,
+and what it holds is not measured again. `--batch 64` measures decisions of which 64 are taken together, as beside 256
+workers.
 """
 
 from __future__ import annotations
@@ -124,12 +125,12 @@ def time_suggestions(
 ) -> list[float]:
     """Return the seconds of each call by the suggestions made in it, after one call that fills the caches."""
     seconds = []
-    metric, targets = get_metric("log_loss", TaskType.BINARY), made_up_targets()
+    metric, targets = get_metric("log_loss", TaskType.BINARY), made_up_targets().astype(np.float64)
     for seed in range(repeats + 1):
         history = History(
-            observations=observations,
+            observations=observations[: len(observations) - repeats + seed],
             metric=metric,
-            targets=targets.astype(np.float64),
+            targets=targets,
             baseline_loss=np.log(2),
             budget=WorkBudget(trials=2 * len(observations)),
         )
