@@ -1,12 +1,13 @@
 """Seconds and memory of the latent surrogate's fits and predictions; its steps against PyTorch and GPyTorch.
 
-    python -m benchmarks.timings.latent_time [--observations 25 60 100 250 300] [--repeats 5]
+    python -m benchmarks.timings.latent_time [--observations 25 60 100 250 300] [--repeats 5] --out FILE
 
 12 algorithms with up to 4 hyper-parameters, synthetic losses, one thread. The first table has the median CPU seconds of
 a fit, with and without pre-training, and of the prediction of 2000 configurations, and the most memory that a fit and
 a prediction hold beyond their arguments. The second has milliseconds of one value and gradient: of the objective
 written out in numpy, of the same objective by PyTorch's autograd, and of GPyTorch's likelihood alone (without networks,
-penalty and priors), which needs the extra `latent` and GPyTorch.
+penalty and priors), which needs the extra `latent` and GPyTorch. Rows of the first table are added to the file; what it
+holds is not measured again.
 """
 
 from __future__ import annotations
@@ -17,16 +18,50 @@ import time
 import tracemalloc
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from benchmarks.runs.code_version import commit
+from benchmarks.runs.row_file import RowFile
 from cashmere.surrogates.latent import LatentObjective, LatentSurrogate
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
 N_ALGORITHMS, WIDTH, N_CANDIDATES = 12, 4, 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentTime:
+    """What a fit and a prediction cost.
+
+    Attributes
+    ----------
+    observations : int
+        Configurations that are learned from.
+    pretrained : bool
+        Whether the networks are given.
+    repeats : int
+        How often it was timed.
+    fit_seconds, predict_seconds : float
+        Median CPU time.
+    fit_mib, predict_mib : float
+        Most memory beyond the arguments.
+    commit : str
+        Version of the code.
+    """
+
+    observations: int
+    pretrained: bool
+    repeats: int
+    fit_seconds: float
+    predict_seconds: float
+    fit_mib: float
+    predict_mib: float
+    commit: str
 
 
 def made_up_embedding() -> PretrainedEmbedding:
@@ -63,10 +98,11 @@ def peak_mib(call: Callable[[], Any]) -> float:
     return peak / 2**20
 
 
-def time_fits(n: int, repeats: int) -> None:
-    """Print one row of the first table."""
+def time_fits(n: int, repeats: int) -> list[LatentTime]:
+    """Time the fits and predictions of a number of observations, with pre-trained networks and without."""
     observations = made_up_observations(n, seed=0)
     tasks, vectors, _ = made_up_observations(N_CANDIDATES, seed=1)
+    found = []
     for pretrained in (made_up_embedding(), None):
         surrogate = LatentSurrogate(n_algorithms=N_ALGORITHMS, pretrained=pretrained)
 
@@ -76,10 +112,19 @@ def time_fits(n: int, repeats: int) -> None:
         def predict(surrogate: LatentSurrogate = surrogate) -> None:
             surrogate.predict(tasks, vectors)
 
-        fit_seconds, predict_seconds = processor_seconds(fit, repeats), processor_seconds(predict, repeats)
-        label = "no" if pretrained is None else "yes"
-        memory = f"{peak_mib(fit):>9.1f} {peak_mib(predict):>13.1f}"
-        print(f"{n:>12} {label:>12} {fit_seconds:>8.3f} {predict_seconds:>10.3f} {memory}")
+        found.append(
+            LatentTime(
+                observations=n,
+                pretrained=pretrained is not None,
+                repeats=repeats,
+                fit_seconds=round(processor_seconds(fit, repeats), 4),
+                predict_seconds=round(processor_seconds(predict, repeats), 5),
+                fit_mib=round(peak_mib(fit), 2),
+                predict_mib=round(peak_mib(predict), 2),
+                commit=commit(),
+            )
+        )
+    return found
 
 
 def torch_objective(objective: LatentObjective) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
@@ -162,11 +207,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--observations", nargs="+", type=int, default=[25, 60, 100, 250, 300])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path(".timings/latent_time.csv"), help="rows; grows")
+    parser.add_argument("--only-fits", action="store_true", help="leave out the steps of PyTorch and GPyTorch")
     arguments = parser.parse_args()
 
-    print(f"{'observations':>12} {'pre-trained':>12} {'fit s':>8} {'predict s':>10} {'fit MiB':>9} {'predict MiB':>13}")
+    file = RowFile(arguments.out, LatentTime)
+    done = file.keys("observations", repeats=arguments.repeats)
     for n in arguments.observations:
-        time_fits(n, arguments.repeats)
+        if (n,) not in done:
+            file.add(time_fits(n, arguments.repeats))
+    kept = file.frame(observations=arguments.observations, repeats=arguments.repeats)
+    print(kept.drop(columns=["repeats", "commit"]).to_string(index=False))
+    if arguments.only_fits:
+        return
 
     import torch
 
