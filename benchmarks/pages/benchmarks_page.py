@@ -33,6 +33,24 @@ from benchmarks.statistics import comparison
 from benchmarks.statistics.ranks_and_tests import count_verdicts, friedman_test, signed_rank_test, wilcoxon_holm
 
 PAGE = "docs/benchmarks.md"
+BY_HAND = (
+    "| peer | what runs |",
+    "| question | function |",
+    "| rule | meaning |",
+    "| column | meaning |",
+    "| rule | churn | credit-g | phoneme | satimage | 200,000 rows | 1,000,000 rows |",
+    "| | before | now | CPU seconds |",
+    "| table | rows | folds | clear only | temperature | **sharper** | best temperature |",
+    "| rows x columns | cells | 1 thread | 2 threads | ratio |",
+    "| learner, rows x columns | 1 thread | 2 threads | 1 thread, two fits at once |",
+    "| rows, seed | of short tables | by the rows of each rung, from 20,000 on | by the rows of the table, from 50,000 "
+    "on |",
+    "| families | 90 s, busy machine | 60 s |",
+    "| learner | trees | encode | before | after | ratio |",
+    "| rows of the model | LightGBM: first | own | all | logistic: first | own | all |",
+)
+"""Tables of the page whose numbers nothing computes: the first four explain, of the others no rows were kept."""
+
 PARTS: tuple[comparison.Part, comparison.Part] = ("validation", "test")
 
 

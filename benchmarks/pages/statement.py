@@ -116,6 +116,17 @@ def written(page: str, parts: tuple[Statement | Body, ...]) -> str:
     return page
 
 
+def tables_by_hand(page: str, parts: tuple[Statement | Body, ...]) -> list[str]:
+    """Return the headers of the tables of a page whose numbers no part computes; code and links do not count."""
+    computed = {part.place_in(page) for part in parts if isinstance(part, Body)}
+    tables = re.finditer(r"^(\|.*\|)\n\|[-:| ]+\|\n((?:\|.*\n)*)", page, re.MULTILINE)
+    return [
+        table[1]
+        for table in tables
+        if table.span(2) not in computed and re.search(r"\d", re.sub(r"`[^`]*`|\]\([^)]*\)", "", table[2]))
+    ]
+
+
 def unexplained(page: str, parts: tuple[Statement | Body, ...], given: tuple[str, ...]) -> list[str]:
     """Return the lines of a page with a number that no part computes and that is not given.
 

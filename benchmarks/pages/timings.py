@@ -14,6 +14,9 @@ def parts() -> Iterator[Statement | Body]:
     yield _suggestions("volcano", (50, 250, 1000))
     yield _suggestions("sklearn12", (100, 250))
     yield from _steps_of_realmlp()
+    yield _selection()
+    yield _latent()
+    yield _large_start()
 
 
 def _trees_of_lightgbm() -> Body:
@@ -54,4 +57,43 @@ def _steps_of_realmlp() -> Iterator[Statement | Body]:
             row(str(columns), str(classes), f"{of['numpy']:.1f}", f"{of['PyTorch']:.1f}")
             for (columns, classes), of in steps.iterrows()
         ),
+    )
+
+
+def _selection() -> Body:
+    rows = kept("ensemble_selection")
+    return Body(
+        header="| metric | CPU seconds | loop | extra memory |",
+        lines=tuple(
+            row(of.metric, f"{of.seconds:.1f}", f"{of.loop_seconds:.3g}", f"{of.mib:.0f} MiB")
+            for of in rows.itertuples()
+        ),
+    )
+
+
+def _latent() -> Body:
+    rows = kept("latent_time").set_index(["pretrained", "observations"])
+    counts = sorted(rows.index.get_level_values("observations").unique())
+    lines = [
+        row(text, *(f"{rows.loc[(own, n), 'fit_seconds']:.2f}, {rows.loc[(own, n), 'fit_mib']:.1f}" for n in counts))
+        for own, text in ((True, "from shipped networks"), (False, "from scratch"))
+    ]
+    predicted = (rows.loc[(True, n)] for n in counts)
+    cells = (f"{of['predict_seconds']:.3f}, {of['predict_mib']:.1f}" for of in predicted)
+    lines.append(row("prediction of 2000 configurations", *cells))
+    return Body(header=row("", f"{counts[0]} observations", *map(str, counts[1:])), lines=tuple(lines))
+
+
+def _large_start() -> Body:
+    rows = kept("large_start").set_index(["code", "rows"])
+    lines = []
+    for n in sorted(rows.index.get_level_values("rows").unique()):
+        before, after = rows.loc[("before", n)], rows.loc[("after", n)]
+        seconds = (f"{of['cpu_seconds']:.1f}" for of in (before, after))
+        peaks = (f"{of['start_mib']:,.0f} MiB" for of in (before, after))
+        lines.append(row(f"{n:,}", f"{after['table_mib']:.0f} MiB", *seconds, *peaks))
+    return Body(
+        header="| rows | its cells at 4 bytes | CPU seconds to the start: before | after | peak until then: before "
+        "| after |",
+        lines=tuple(lines),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.pages import how_good, match
-from benchmarks.pages.statement import Body, PageError, Statement, unexplained, written
+from benchmarks.pages import benchmarks_page, how_good, match
+from benchmarks.pages.statement import Body, PageError, Statement, tables_by_hand, unexplained, written
 from benchmarks.pages.write import PARTS, ROOT, differences
 
 PAGE = """# Title
@@ -38,6 +38,12 @@ def test_every_number_of_how_good_is_computed_or_no_result():
     assert not found, "\n".join(
         ["Compute these in benchmarks/pages/how_good.py, or name the settings in GIVEN:", *found]
     )
+
+
+def test_no_other_table_of_benchmarks_is_written_by_hand():
+    found = tables_by_hand((ROOT / benchmarks_page.PAGE).read_text(), tuple(benchmarks_page.parts()))
+    assert sorted(set(found)) == sorted(benchmarks_page.BY_HAND), "Keep the rows, and compute the table of them."
+    assert tables_by_hand(PAGE, ()) == [LOSSES.header] and tables_by_hand(PAGE, (LOSSES,)) == []
 
 
 def test_numbers_are_written_and_nothing_else():
