@@ -56,6 +56,7 @@ def run(table, tmp_path_factory):
         "fit", table, "--target", "target", "--budget", "4trials", "--resampling", "holdout", "--out", folder
     )
     assert "4 trials, 0 failed" in output
+    assert "all trials are first configurations of the space; a larger budget lets the search choose others" in output
     assert "Digest: " in output
     return folder
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import say, typed_errors
+from cashmere.cli.terminal import typed_errors
 
 
 @app.command()
@@ -38,4 +38,4 @@ def print_reference(
     with typed_errors():
         from cashmere.strategies import cite
 
-        say(False, cite(strategy) or f"{strategy} has no reference in its documentation.")
+        print(cite(strategy) or f"{strategy} has no reference in its documentation.")

@@ -12,6 +12,7 @@ from cashmere.base.text import clean_text
 from cashmere.evaluation.metrics import Metric
 from cashmere.model.predictor import Predictor
 from cashmere.records.order import NOT_REPEATABLE
+from cashmere.records.origin import OriginKind
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import algorithm_of
 from cashmere.storage.facts import RunFacts
@@ -107,6 +108,7 @@ class FinishedRun:
             f"{self._calibration_line()}"
             f"{self._decision_line()}"
             f"{self._perfection_line()}"
+            f"{self._search_line()}"
             f"Digest: {facts.digest}{'' if self.study.order.is_repeatable else f' ({NOT_REPEATABLE})'}"
         )
 
@@ -126,6 +128,13 @@ class FinishedRun:
         loss = facts.ensemble_loss if facts.cross_fitted_loss is None else facts.cross_fitted_loss
         text = perfection_text(loss, self.study.history.baseline_loss)
         return "" if text is None else f"Note: {text}\n"
+
+    def _search_line(self) -> str:
+        history = self.study.history
+        if not history or any(o.trial.origin.kind is not OriginKind.WARM_START for o in history):
+            return ""
+        text = "all trials are first configurations of the space; a larger budget lets the search choose others."
+        return f"Note: {text}\n"
 
     def _decision_line(self) -> str:
         decision = self.facts.decision
