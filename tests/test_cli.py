@@ -167,6 +167,22 @@ def test_resume_of_a_finished_run_says_so(run):
     assert "The budget was already spent; add more with --budget." in cashmere("resume", run)
 
 
+@pytest.mark.parametrize(
+    ("option", "wrong", "told"),
+    [
+        ("--strategy", "optdivb", "Unknown strategy 'optdivb'. Did you mean 'optdivbo'"),
+        ("--strategy", "bo:tau=1", "Unknown 'bo' option 'tau'"),
+        ("--strategy", "bo:n_initial=many", "n_initial of strategy 'bo' must be a whole number"),
+        ("--metric", "acuracy", "Unknown metric 'acuracy'. Did you mean 'accuracy'"),
+        ("--space", "defalt", "Unknown space 'defalt'. Did you mean 'default'"),
+        ("--resampling", "5fld", "--resampling must be 'auto'"),
+    ],
+)
+def test_wrong_names_are_told_before_the_table_is_read(tmp_path, option, wrong, told):
+    table, out = tmp_path / "not there.csv", tmp_path / "run"
+    assert told in refused("fit", table, "--target", "y", "--budget", "1trial", "--out", out, option, wrong)
+
+
 OWN_STRATEGY = """
 from pathlib import Path
 

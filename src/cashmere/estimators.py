@@ -28,6 +28,7 @@ from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, fit_run
 from cashmere.run.notebook_progress import NotebookProgress, runs_in_kernel
 from cashmere.run.progress import PlainLines, Progress, Silence
+from cashmere.run.setting_names import check_names
 from cashmere.storage.trial_tables import failures_table, leaderboard
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             target_name=str(getattr(y, "name", None) or "target"),
             **{kind.value: shown_name(given, kind) for kind, given in structures if given is not None},
         )
+        check_names(settings)
         frame = to_frame(X)
         hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups, time=time)
         if hint is not None:

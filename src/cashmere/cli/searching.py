@@ -175,6 +175,7 @@ def fit(
         from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
         from cashmere.run.preparation_time import reading_check
+        from cashmere.run.setting_names import check_names
 
         settings = RunSettings.from_options(
             target=target,
@@ -205,6 +206,7 @@ def fit(
             memory=memory,
             trial_timeout=trial_timeout,
         )
+        check_names(settings)
         clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
         frame = read_table(table, check=reading_check(clock))
         y: Any = take_target(frame, target)

@@ -29,6 +29,7 @@ docs/benchmarks.md#few-folds-or-few-trials."""
 
 _HOLDOUT_SHARE = 0.25
 _HOLDOUT_ROWS = 20_000
+_NAME_OF_FOLDS = re.compile(r"(\d+)[ -]?folds?")
 _EXPECTED = "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold') or a scikit-learn splitter"
 
 
@@ -87,12 +88,11 @@ def make_folds(
         )
     if not isinstance(resampling, str):
         return _folds_from_splitter(y, resampling, n_columns)
+    check_name(resampling)
     name = resampling.strip().lower()
     if name == "auto":
         name = choose_resampling(n_rows)
-    match = re.fullmatch(r"(\d+)[ -]?folds?", name)
-    if name != "holdout" and (match is None or int(match[1]) < 2):
-        raise InvalidParameterError("resampling", resampling, _EXPECTED)
+    match = _NAME_OF_FOLDS.fullmatch(name)
     if structure is not None:
         rng, classes = np.random.default_rng(seed), y if task_type.is_classification else None
         if match is None:
@@ -105,6 +105,19 @@ def make_folds(
     fold_of = np.empty(n_rows, dtype=np.int64)
     fold_of[rows] = np.arange(n_rows) % k  # round robin spreads every class evenly
     return [Fold(np.flatnonzero(fold_of != i), np.flatnonzero(fold_of == i)) for i in range(k)]
+
+
+def check_name(resampling: str) -> None:
+    """Raise an `InvalidParameterError` if there is no resampling of a name.
+
+    Examples
+    --------
+    >>> check_name("5fold")
+    """
+    name = resampling.strip().lower()
+    match = _NAME_OF_FOLDS.fullmatch(name)
+    if name not in ("auto", "holdout") and (match is None or int(match[1]) < 2):
+        raise InvalidParameterError("resampling", resampling, _EXPECTED)
 
 
 def choose_resampling(

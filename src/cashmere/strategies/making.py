@@ -139,6 +139,17 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), options
 
 
+def check_strategy(text: str) -> None:
+    """Raise the errors of `make_strategy` that need no space: for an unknown name, option or kind of value.
+
+    Examples
+    --------
+    >>> check_strategy("bo:n_initial=3")
+    """
+    name, written = parse_strategy(text)
+    _read_options(name, factory_of(text), written, written.keys())
+
+
 def split_options(text: str) -> list[str]:
     """Return the parts between commas that are not inside parentheses.
 
