@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from benchmarks.pages import benchmarks_page, how_good, more_machines, onnx_page
-from benchmarks.pages.statement import Body, PageError, Statement, unexplained, written
+from benchmarks.pages.statement import Body, PageError, Statement, tables_by_hand, unexplained, written
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,6 +52,9 @@ def main(arguments: argparse.Namespace) -> None:
             raise SystemExit(f"{name}: {error}") from error
     loose = unexplained((ROOT / how_good.PAGE).read_text(), tuple(how_good.statements()), how_good.GIVEN)
     found += [f"{how_good.PAGE}: nothing computes {line}" for line in loose]
+    tables = tables_by_hand((ROOT / benchmarks_page.PAGE).read_text(), tuple(benchmarks_page.parts()))
+    by_hand = [header for header in tables if header not in benchmarks_page.BY_HAND]
+    found += [f"{benchmarks_page.PAGE}: nothing computes the table {header}" for header in by_hand]
     print("\n".join(found) or "All numbers are those of the kept rows.")
     if found and arguments.check:
         raise SystemExit(1)
