@@ -13,6 +13,8 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cashmere import AutoClassifier, Predictor
 from cashmere.exceptions import ModelFileError, PredictionError, SchemaError, VersionWarning
@@ -287,6 +289,38 @@ def test_the_list_holds_no_function_that_could_run_code():
     )
     functions = [*TRUSTED["FunctionNode"], *TRUSTED_OBJECTS]
     assert not [name for name in functions if name.split(".")[0] in dangerous]
+
+
+def threads_of_openmp():
+    """Return the threads that scikit-learn's OpenMP would use now."""
+    return [each["num_threads"] for each in threadpool_info() if "scikit_learn.libs/libgomp" in each["filepath"]]
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(1, 1), (2_500, 2)])
+def test_few_rows_are_predicted_by_one_thread_of_openmp(tmp_path, monkeypatch, n_rows, expected):
+    """Histogram boosting has no parameter for its threads; beside other programs, waking them takes seconds."""
+    X, y = load_iris(return_X_y=True, as_frame=True)
+
+    def space(profile):
+        from cashmere.space import make_space
+
+        return make_space("default", profile).restricted_to(["hist_gradient_boosting"])
+
+    folder = tmp_path / "run"
+    options = {"isolation": "none", "resampling": "holdout", "space": space, "n_workers": 1}
+    AutoClassifier(budget="1trial", run_directory=folder, **options).fit(X, y)
+    predictor, seen = Predictor.load(folder), []
+    raw = HistGradientBoostingClassifier.predict_proba
+
+    def watched(self, X):
+        seen.extend(threads_of_openmp())
+        return raw(self, X)
+
+    monkeypatch.setattr(HistGradientBoostingClassifier, "predict_proba", watched)
+    with threadpool_limits(2, user_api="openmp"):
+        predictor.predict(X.iloc[[0] * n_rows])
+        assert threads_of_openmp() == [2]
+    assert set(seen) == {expected}
 
 
 def test_missing_columns_are_all_named(model_folder):

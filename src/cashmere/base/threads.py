@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -15,6 +17,24 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """
     limits: AbstractContextManager[Any] = _blas().limit(limits=1)
     return limits
+
+
+def one_openmp_thread() -> AbstractContextManager[Any]:
+    """Let scikit-learn's OpenMP use one thread inside a ``with`` block: histogram boosting has no parameter for that.
+
+    For few rows, waking threads takes longer than the rows; beside other programs, many times as long.
+    """
+    if "sklearn.utils" not in sys.modules:  # which loads its OpenMP
+        return contextlib.nullcontext()
+    limits: AbstractContextManager[Any] = _openmp().limit(limits=1)
+    return limits
+
+
+@functools.cache
+def _openmp() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="openmp")
 
 
 @functools.cache

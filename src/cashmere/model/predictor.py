@@ -17,6 +17,7 @@ from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.cores import available_cores
 from cashmere.base.remote import is_url
 from cashmere.base.text import counted
+from cashmere.base.threads import one_openmp_thread
 from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
@@ -262,16 +263,17 @@ class Predictor:
         """Predict with the given models of each member, by fold."""
         prepared: dict[tuple[int, Encoding], Any] = {}
         outputs = []
-        for number in self.ensemble.members:
-            total: NDArray[np.float32] | None = None
-            for k, model in models[number].items():
-                key = (k, model.encoding)
-                if key not in prepared:
-                    prepared[key] = self.encoders[k][model.encoding].transform(coded)
-                part = predict_in_threads(model, prepared[key], n_threads=self._threads)
-                total = part if total is None else total + part
-            assert total is not None
-            outputs.append(total / np.float32(len(models[number])))
+        with one_openmp_thread() if self._threads == 1 else contextlib.nullcontext():
+            for number in self.ensemble.members:
+                total: NDArray[np.float32] | None = None
+                for k, model in models[number].items():
+                    key = (k, model.encoding)
+                    if key not in prepared:
+                        prepared[key] = self.encoders[k][model.encoding].transform(coded)
+                    part = predict_in_threads(model, prepared[key], n_threads=self._threads)
+                    total = part if total is None else total + part
+                assert total is not None
+                outputs.append(total / np.float32(len(models[number])))
         combined = self.ensemble.combine(outputs)
         if self.calibration is not None and np.isfinite(combined).all():
             combined = self.calibration.apply(combined)
