@@ -520,3 +520,13 @@ def test_strategy_that_is_made_already_is_refused():
     strategy = RandomSearch(ConfigurationSpace({"x": (0.0, 1.0)}))
     with pytest.raises(InvalidParameterError, match="strategy must be a name, a class, or a function from a space"):
         AutoClassifier(budget="1trials", isolation="none", strategy=strategy).fit([[1], [2], [3], [4]], [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("make", [AutoClassifier, AutoRegressor])
+def test_warnings_point_to_the_line_that_calls_fit(make):
+    frame = demo_table().sample(120, random_state=0)
+    name = "target" if make is AutoClassifier else "credit_amount"
+    model = make(budget="1trial", isolation="none", resampling="holdout", space=linear_space)
+    with pytest.warns(TargetWarning, match="The features contain the target") as found:
+        model.fit(frame, frame[name])
+    assert [each.filename for each in found] == [__file__]

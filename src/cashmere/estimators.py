@@ -18,11 +18,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cashmere.base.arrays import AnyArray, Float64
+from cashmere.base.caller import level_of_caller
 from cashmere.base.text import clean_text
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import StructureKind, shown_name, take_structure
-from cashmere.exceptions import MissingParameterError, RowOrderWarning, SchemaError
+from cashmere.data.target_hints import feature_that_is_the_target
+from cashmere.exceptions import MissingParameterError, RowOrderWarning, SchemaError, TargetWarning
 from cashmere.plots.methods import ClassifierPlots, PlotMethods, RegressorPlots
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, fit_run
@@ -154,7 +156,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         frame = to_frame(X)
         hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups, time=time)
         if hint is not None:
-            warnings.warn(RowOrderWarning(hint), stacklevel=2)
+            warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
+        if (hint := feature_that_is_the_target(frame, y)) is not None:
+            warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())
         is_named = feature_names(X) is not None
         frame, structure = take_structure(frame, groups=groups, time=time)
         names = np.array(frame.columns, dtype=object) if is_named else None
@@ -189,7 +193,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                 f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
                 "Give it more time.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=level_of_caller(),
             )
         return self
 
@@ -236,7 +240,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=level_of_caller(),
             )
             if frame.shape[1] != self.n_features_in_:
                 raise SchemaError(

@@ -65,7 +65,7 @@ class ColumnKindWarning(UserWarning):
 
 
 class TargetWarning(UserWarning):
-    """Classes look like numbers or dates in another notation, or like one class in several spellings."""
+    """The target is among the features; or its classes look like numbers, dates, or one class in several spellings."""
 
 
 class RowOrderWarning(UserWarning):

@@ -1,14 +1,28 @@
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from cashmere.data.target import TargetCoding
-from cashmere.data.target_hints import target_hint
+from cashmere.data.target_hints import feature_that_is_the_target, target_hint
 from cashmere.exceptions import DataError
 
 
 def hint(labels) -> str | None:
     return target_hint(TargetCoding.from_target(labels))
+
+
+@pytest.mark.parametrize("values", [["a", "b", "a"], [1.0, np.nan, 2.0], [True, False, True]])
+def test_target_among_the_features_is_found_by_its_name_and_values(values):
+    table = pd.DataFrame({"x": [1, 2, 3], "y": values})
+    told = feature_that_is_the_target(table, table["y"])
+    assert told is not None and "column 'y' has its name and its values" in told and "X.drop(columns='y')" in told
+    other = table["y"].iloc[::-1].rename("x")
+    for frame, y in ((table, other), (table, table["y"].to_numpy()), (table[["x"]], table["y"])):
+        assert feature_that_is_the_target(frame, y) is None
+    assert feature_that_is_the_target(table, table["y"].astype("category")) is not None
+    assert feature_that_is_the_target(table, table["y"].set_axis([7, 8, 9])) is not None
 
 
 def test_many_classes_in_the_notation_of_numbers_are_named_with_a_remedy():

@@ -31,7 +31,8 @@ class OutOfFold:
     """Targets and out-of-fold predictions of the ensemble of a run, for all or some of its validation rows.
 
     Each row is predicted by models that have not seen it. As for the selection score, the rows were used to choose the
-    ensemble.
+    ensemble. Their order is that of the run, which depends on their content, not that of the table: compare predictions
+    with `y`, not with the table's target.
 
     Attributes
     ----------

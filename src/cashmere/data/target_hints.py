@@ -1,4 +1,4 @@
-"""Signs that classes are numbers or dates in another notation, or one class in several spellings."""
+"""Signs of a doubtful target: left among the features, classes in another notation, one class in several spellings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ from cashmere.data.kind_hints import other_notation
 from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
 _PAIRS_NAMED = 3
+
+
+def feature_that_is_the_target(frame: pd.DataFrame, y: object) -> str | None:
+    """Return a warning if the target is still among the features, under its own name, else None.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The features.
+    y : array or Series
+        The target; only a Series with a name can be found.
+    """
+    name = getattr(y, "name", None)
+    if not isinstance(y, pd.Series) or not isinstance(name, str) or name not in frame or len(frame) != len(y):
+        return None
+    feature, target = (each.astype(object).reset_index(drop=True) for each in (frame[name], y))
+    if not feature.equals(target):
+        return None
+    return (
+        f"The features contain the target: column {name!r} has its name and its values, so scores will be far too "
+        f"good, and new rows have no such column. Leave it out: X = X.drop(columns={name!r})."
+    )
 
 
 def target_hint(coding: TargetCoding) -> str | None:

@@ -18,6 +18,7 @@ import pandas as pd
 from ConfigSpace import Configuration
 
 from cashmere.base.arrays import AnyArray
+from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.text import is_dotted_path
@@ -240,7 +241,7 @@ class RunDirectory:
 
         def tell(kind: type[Warning], hint: str | None) -> None:
             if hint:
-                warnings.warn(kind(hint), stacklevel=5)
+                warnings.warn(kind(hint), stacklevel=level_of_caller())
                 hints.append(hint)
 
         try:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cashmere.analysis import contest_fact, latent_map_fact
+from cashmere.base.caller import level_of_caller
 from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles.stopping import never
@@ -340,13 +341,13 @@ class Session:
                 "max_latency was not applied: no time was left to measure predictions, or other machines trained the "
                 "models. Select again with `cashmere refine RUN --max-latency`."
             )
-            warnings.warn(LatencyWarning(text), stacklevel=5)
+            warnings.warn(LatencyWarning(text), stacklevel=level_of_caller())
         elif seconds > limit.seconds:
             text = (
                 f"A prediction of one row takes {1000 * seconds:.3g} ms, and max_latency is {1000 * limit.seconds:.3g} "
                 "ms. Give more time, name faster algorithms with include, or allow more."
             )
-            warnings.warn(LatencyWarning(text), stacklevel=5)
+            warnings.warn(LatencyWarning(text), stacklevel=level_of_caller())
 
     def _keep_facts(
         self, history: History, stop_reason: StopReason, *, cross_fitted_loss: float | None, latency: dict[str, float]

@@ -15,6 +15,7 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from cashmere.base.arrays import Float64
+from cashmere.base.caller import level_of_caller
 from cashmere.base.pace import Pace
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, LookaheadError, UsageError
 from cashmere.execution.in_process import InProcessExecutor
@@ -506,7 +507,7 @@ class Study:
         history = self.history
         if warns and len(history.failures) >= _TELLING_FAILURES and not history.successes:
             text = f"All {len(history.failures)} trials have failed. The last: {history.failures[-1].error}"
-            warnings.warn(text.partition("\n")[0], stacklevel=2)
+            warnings.warn(text.partition("\n")[0], stacklevel=level_of_caller())
         return history
 
     def _can_decide_within(self, seconds: float) -> bool:
