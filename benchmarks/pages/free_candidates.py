@@ -35,7 +35,8 @@ def parts() -> Iterator[Statement | Body]:
     yield _at_equal_seconds(runs)
     yield _tests(runs)
     yield from _speed_ups(runs)
-    yield from _whole_runs(kept("contest_runs"))
+    yield from _whole_runs(kept("contest_runs").query("budget == 120"))
+    yield _longer_runs(kept("contest_runs").query("budget == 300"))
 
 
 def summary() -> Statement:
@@ -136,5 +137,22 @@ def _whole_runs(rows: Frame) -> Iterator[Body | Statement]:
             "runs": len(change),
             "most": 100 * ends.loc[ends["variant"] == REFERENCE, "most_tried"].mean(),
             "other": 100 * of_other["most_tried"].mean(),
+        },
+    )
+
+
+def _longer_runs(rows: Frame) -> Statement:
+    compared: Frame = summarise(rows, "optdivbo").set_index(["variant", "share"])
+    of = compared.loc[(REFERENCE, 1.0)]
+    return Statement(
+        text="With {budget:.0f} CPU seconds, made so far on {tables:word} of the tables with one seed, it has "
+        "{change:+.1f} % [{low:+.1f}, {high:+.1f}], and is better on {better:word}",
+        values={
+            "budget": rows["budget"].iloc[0],
+            "tables": of["tables"],
+            "change": 100 * (of["ratio"] - 1),
+            "low": 100 * (of["low"] - 1),
+            "high": 100 * (of["high"] - 1),
+            "better": of["better"],
         },
     )
