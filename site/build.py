@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 GUIDE = (
     "what_happens",
+    "coming_from",
     "running",
     "spaces",
     "paths",
