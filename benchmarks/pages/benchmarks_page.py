@@ -26,7 +26,7 @@ from benchmarks.pages import (
     trials,
 )
 from benchmarks.pages.formats import bold_lowest
-from benchmarks.pages.how_good import p_without_one, replayed
+from benchmarks.pages.how_good import gain_over_single, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
 from benchmarks.statistics import comparison
@@ -195,10 +195,8 @@ def _replays_by_error() -> Iterator[Body | Statement]:
         },
     )
     yield Statement(text="**On test rows they do not** (p {p:.2f}).", values={"p": tests["test"].p_value})
-    last = runs[runs["trials"] == 250]
-    means = last.groupby(["strategy", "recording"])[["test", "single_test"]].mean()
-    gain: Frame = (1 - means["test"] / means["single_test"]).unstack(0)
-    better: Frame = (gain > 0).sum()
+    gain = gain_over_single(runs)
+    better = (gain > 0).sum()
     yield Statement(
         text="on {random} (`random`) to {divbo} (`divbo`) of the {n:word} recordings, by {least:.0f} to "
         "{most:.0f} % on average",
