@@ -67,7 +67,15 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: {})
+# A row of weight 2 is on one side of every split, while two equal rows may be on both. scikit-learn expects this of its
+# own estimators that cross-validate.
+EXPECTED_FAILURES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "cross-validation splits rows, whatever their weights"
+    for kind in ("dense", "sparse")
+}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks themselves warn
@@ -179,17 +187,27 @@ def test_polars_and_pandas_with_categories_dates_and_text_agree():
     np.testing.assert_allclose(a, b)
 
 
-def test_fractional_weights_change_the_model_and_whole_ones_mean_repetition():
+def test_weights_change_the_model_by_their_ratios():
     X, y = load_iris(return_X_y=True)
-    rng = np.random.default_rng(0)
     plain = quick().fit(X, y).predict_proba(X)
-    weighted = quick().fit(X, y, sample_weight=rng.uniform(0.1, 3, len(y))).predict_proba(X)
+    weights = np.random.default_rng(0).integers(1, 6, len(y))
+    weighted = quick().fit(X, y, sample_weight=weights).predict_proba(X)
     assert np.abs(plain - weighted).max() > 1e-4
-    repeats = rng.integers(0, 3, len(y))
-    np.testing.assert_array_equal(
-        quick().fit(X, y, sample_weight=repeats).predict_proba(X),
-        quick().fit(X.repeat(repeats, axis=0), y.repeat(repeats)).predict_proba(X),
-    )
+    np.testing.assert_array_equal(quick().fit(X, y, sample_weight=weights / 2).predict_proba(X), weighted)
+
+
+def test_rows_of_weight_zero_count_as_removed():
+    X, y = load_iris(return_X_y=True)
+    seen = np.random.default_rng(0).random(len(y)) < 0.8
+    weighted = quick().fit(X, y, sample_weight=seen).predict_proba(X)
+    np.testing.assert_array_equal(weighted, quick().fit(X[seen], y[seen]).predict_proba(X))
+
+
+def test_heavy_rows_do_not_make_random_labels_look_predictable():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    model = quick().fit(X, y, sample_weight=np.where(np.arange(200) < 100, 5, 6))
+    assert model.leaderboard_["loss"].min() > 0.5
 
 
 def test_class_with_a_single_row_keeps_its_column():

@@ -18,7 +18,7 @@ FOLDERS = sorted(path.parent for path in SHIPPED.glob("*/manifest.json"))
 PROFILES = (
     TaskProfile(task_type=TaskType.BINARY, n_rows=200, n_columns=4, n_classes=2),
     TaskProfile(task_type=TaskType.MULTICLASS, n_rows=90000, n_columns=40, n_classes=7, has_categories=True),
-    TaskProfile(task_type=TaskType.BINARY, n_rows=200, n_columns=4, n_classes=2, fractional_weights=True),
+    TaskProfile(task_type=TaskType.BINARY, n_rows=200, n_columns=4, n_classes=2, has_weights=True),
 )
 
 

@@ -68,7 +68,7 @@ def test_search_report_and_prediction_without_the_library(tmp_path):
     assert printed.split() == list(predicted)
 
 
-def test_fractional_weights_are_refused_before_the_search(tmp_path):
+def test_weights_are_refused_before_the_search(tmp_path):
     X, y = read()
     with pytest.raises(IncompatibleParametersError, match="resampled rows carry no weights"):
         AutoClassifier(space="imbalance", budget="1 trials", run_directory=tmp_path / "run").fit(

@@ -16,8 +16,6 @@ from cashmere.data.row_structure import RowStructure
 from cashmere.data.schema import TableSchema, infer_schema
 from cashmere.exceptions import DataError
 
-_ALWAYS_REPEATED_ROWS = 10_000
-
 
 @dataclass(frozen=True, kw_only=True)
 class CanonicalRows:
@@ -32,7 +30,7 @@ class CanonicalRows:
     weight : (n_rows,) array of float64, or None
         Positive weights with mean 1; None when all rows count the same.
     source : (n_rows,) array of int64
-        Original row number of each row.
+        Row number of each row in the table.
     structure : RowStructure or None
         Groups or moments of the rows.
     """
@@ -57,8 +55,7 @@ class CanonicalRows:
             See `infer_schema`.
 
         """
-        n_rows = len(self.given)
-        complete = len(self.source) == n_rows and np.array_equal(np.bincount(self.source), np.ones(n_rows))
+        complete = len(self.source) == len(self.given)
         return infer_schema(self.given if complete else self.frame, named=named, check=check)
 
 
@@ -100,10 +97,9 @@ def canonical_rows(
 ) -> CanonicalRows:
     """Bring training rows into a form that depends only on their content.
 
-    Rows of weight zero are removed. Whole-number weights become repetitions if they sum to at most
-    ``max(2 * n_rows, 10000)``; other weights are scaled to mean 1, and equal ones are left out. Rows are then
-    ordered by a hash of their features, target and weight, so that nothing that follows depends on their order, or on
-    whether rows are repeated or weighted. Call this before `infer_schema`.
+    Rows of weight zero are removed. The other weights are scaled to mean 1, and equal ones are left out. Rows are then
+    ordered by a hash of their features, target and weight, so that nothing that follows depends on their order. Call
+    this before `infer_schema`.
 
     Parameters
     ----------
@@ -117,7 +113,7 @@ def canonical_rows(
         Groups or moments of the rows; it decides the order of rows that are otherwise equal.
     keep_order : bool
         Keep the order and the number of rows, for resampling that refers to them (time series, custom row numbers).
-        Weights then stay weights, zeros included.
+        Weights of zero are then kept.
 
     Raises
     ------
@@ -133,14 +129,11 @@ def canonical_rows(
         values = check_weight(weight, n_rows)
         if not keep_order:
             source, values = source[values > 0], values[values > 0]
-        whole = bool(np.all(values == np.floor(values)))
-        if not keep_order and whole and values.sum() <= max(2 * n_rows, _ALWAYS_REPEATED_ROWS):
-            source = np.repeat(source, values.astype(np.int64))
-        elif np.any(values != values[0]):
+        if np.any(values != values[0]):
             kept = values / values.mean()
     if not keep_order:
-        distinct, position = np.unique(source, return_inverse=True)
-        keys: list[AnyArray] = [_hash_target(y[distinct])[position], _hash_features(frame.iloc[distinct])[position]]
+        counted = frame if len(source) == n_rows else frame.iloc[source]
+        keys: list[AnyArray] = [_hash_target(y[source]), _hash_features(counted)]
         keys = keys if kept is None else [kept, *keys]
         order = sorted_by(keys if structure is None else [structure.codes[source], *keys])
         source, kept = source[order], None if kept is None else kept[order]

@@ -48,8 +48,8 @@ class TaskProfile:
         Whether a categorical column with more than two levels is used.
     needs_probabilities : bool
         Whether the metric is computed from probabilities.
-    fractional_weights : bool
-        Whether some row weights are not integers; only algorithms that accept weights are offered then.
+    has_weights : bool
+        Whether rows have different weights; only algorithms that accept weights are offered then.
     monotone : tuple of int
         For each numeric column whether predictions may only increase with it (1), only decrease (-1), or both (0);
         empty if there are no such constraints. Otherwise only algorithms that guarantee them are offered.
@@ -63,6 +63,6 @@ class TaskProfile:
     n_classes: int = 1
     has_categories: bool = False
     needs_probabilities: bool = False
-    fractional_weights: bool = False
+    has_weights: bool = False
     monotone: tuple[int, ...] = ()
     quantile: float | None = None

@@ -58,7 +58,7 @@ def fit_run(
     settings : RunSettings
         Settings of the run. A budget of trials includes those of earlier calls; a budget of seconds is for this call.
     weight : (n_rows,) array-like, optional
-        Row weights; an integer weight is equivalent to repeating the row.
+        Row weights, at least 0; only their ratios count.
     structure : RowStructure, optional
         Groups or times of the rows, if the settings name a column of them.
     executor : distributed.Client or str, optional

@@ -161,7 +161,7 @@ class RunDirectory:
             n_classes=target.n_classes,
             has_categories=schema.has_categories,
             needs_probabilities=self.metric.needs == "probabilities",
-            fractional_weights=rows.weight is not None,
+            has_weights=rows.weight is not None,
             monotone=directions(settings.monotone, schema, no_features=(settings.groups, settings.time)),
             # Learners that move the values of leaves to a quantile break directions.
             quantile=None if settings.monotone else self.metric.level,
@@ -218,7 +218,7 @@ class RunDirectory:
         settings : RunSettings
             Settings of the run.
         weight : (n_rows,) array-like, optional
-            Row weights; an integer weight is equivalent to repeating the row.
+            Row weights, at least 0; only their ratios count.
         structure : RowStructure, optional
             Groups or times of the rows; the settings name the column.
         named : bool

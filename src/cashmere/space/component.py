@@ -158,12 +158,12 @@ class Resampler(Operator):
 
     It acts only on the training rows of a fold, after all other operators and right before the learner is fitted, and
     is not part of the fitted pipeline. Its builder returns a `Resample` function, or ``"passthrough"``. New rows have
-    no weight, so resamplers are not offered for rows with weights that are not whole numbers.
+    no weight, so resamplers are not offered for weighted rows.
     """
 
     def is_available(self, profile: TaskProfile) -> bool:
         """Return whether the resampler can serve this task and weighting on this machine."""
-        return Component.is_available(self, profile) and not profile.fractional_weights
+        return Component.is_available(self, profile) and not profile.has_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +218,6 @@ class Algorithm(Component):
         return (
             Component.is_available(self, profile)
             and bool(self.forms(profile))
-            and (self.accepts_weights or not profile.fractional_weights)
+            and (self.accepts_weights or not profile.has_weights)
             and (self.has_probabilities or not (profile.needs_probabilities and profile.task_type.is_classification))
         )

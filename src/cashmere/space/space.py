@@ -381,12 +381,12 @@ def _reason(component: Component, profile: TaskProfile) -> str | None:
         return f"does not support {profile.task_type} targets"
     if profile.n_rows > component.most_rows(profile):
         return f"is offered up to {component.most_rows(profile)} rows, and the table has {profile.n_rows}"
-    if isinstance(component, Resampler) and profile.fractional_weights:
+    if isinstance(component, Resampler) and profile.has_weights:
         return "cannot carry the weights of rows"
     if isinstance(component, Algorithm):
         if not component.forms(profile):
             return NOT_MONOTONE
-        if profile.fractional_weights and not component.accepts_weights:
+        if profile.has_weights and not component.accepts_weights:
             return NOT_WEIGHTED
         if profile.needs_probabilities and not component.has_probabilities and profile.task_type.is_classification:
             return _NO_PROBABILITIES

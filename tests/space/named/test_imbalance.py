@@ -164,7 +164,7 @@ def test_regression_and_weights_are_refused_with_an_alternative():
     with pytest.raises(IncompatibleParametersError, match="classifiers only"):
         make(TaskType.REGRESSION, n_classes=1)
     with pytest.raises(IncompatibleParametersError, match="resampled rows carry no weights"):
-        make(fractional_weights=True)
+        make(has_weights=True)
 
 
 PENALTIES = make().configuration_space["logistic_regression:penalty_solver"].choices

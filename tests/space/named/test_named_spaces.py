@@ -155,7 +155,7 @@ def test_every_operator_works_with_its_defaults(step, task):
     ("name", "task"), [case for case in CASES if case[1] in (TaskType.MULTICLASS, TaskType.REGRESSION)]
 )
 def test_algorithms_offered_for_weighted_rows_take_weights(name, task):
-    space = make_space(name, make_profile(task, fractional_weights=True))
+    space = make_space(name, make_profile(task, has_weights=True))
     assert {"knn", "lda", "qda"}.isdisjoint(algorithm.name for algorithm in space.algorithms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

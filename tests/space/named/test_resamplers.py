@@ -190,7 +190,7 @@ def test_resamplers_are_left_out_for_weighted_rows():
     offered = {"rows": (Resampler(name="keep", build=keep, tasks=CLASSIFICATION),)}
     spaces = [
         Space(name="own", algorithms=IMBALANCE_CLASSIFIERS, operators=offered, profile=make_profile(**facts))
-        for facts in ({}, {"fractional_weights": True})
+        for facts in ({}, {"has_weights": True})
     ]
     assert list(spaces[0].operators) == ["rows"]
     assert spaces[1].left_out["keep"] == "cannot carry the weights of rows"

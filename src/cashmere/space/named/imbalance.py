@@ -42,14 +42,14 @@ def imbalance_space(profile: TaskProfile) -> Space:
     Parameters
     ----------
     profile : TaskProfile
-        The facts about the task; a classification without fractional row weights.
+        The facts about the task; a classification without row weights.
 
     Raises
     ------
     MissingDependencyError
         If imbalanced-learn is not installed. It is needed to fit, not to predict.
     IncompatibleParametersError
-        For regression, and for rows with weights that are not whole numbers, because new rows have no weights.
+        For regression, and for weighted rows, because new rows have no weights.
 
     Notes
     -----
@@ -71,11 +71,11 @@ def imbalance_space(profile: TaskProfile) -> Space:
             "regressors: 'default' or 'volcano'.",
             {"space": "imbalance", "task": profile.task_type},
         )
-    if profile.fractional_weights:
+    if profile.has_weights:
         raise IncompatibleParametersError(
-            "The space 'imbalance' cannot be used with row weights that are not whole numbers, because resampled rows "
-            "carry no weights. Use the space 'default', or whole numbers.",
-            {"space": "imbalance", "fractional_weights": True},
+            "The space 'imbalance' cannot be used with weights of rows or classes, because resampled rows carry no "
+            "weights. Use the space 'default', or leave out the weights.",
+            {"space": "imbalance", "has_weights": True},
         )
     if importlib.util.find_spec("imblearn") is None:
         raise MissingDependencyError("imbalanced-learn", "The space 'imbalance'", "imbalance")

@@ -242,7 +242,7 @@ def penalised_logistic_regression(*, l1_ratio: float, **settings: Any) -> Any:
 
 def _logistic_subspace(profile: TaskProfile) -> Subspace:
     solvers = ["liblinear", "saga"]
-    if profile.task_type is TaskType.MULTICLASS and profile.fractional_weights:
+    if profile.task_type is TaskType.MULTICLASS and profile.has_weights:
         solvers = ["saga"]  # with more classes, liblinear needs one-vs-rest, which takes no row weights
     return Subspace(
         hyperparameters=[
