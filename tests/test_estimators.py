@@ -29,6 +29,7 @@ from cashmere.exceptions import (
     NoSuccessfulTrialError,
     RowOrderWarning,
     RunDirectoryError,
+    SchemaError,
     TargetWarning,
 )
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
@@ -185,6 +186,36 @@ def test_polars_and_pandas_with_categories_dates_and_text_agree():
     a = quick().fit(frame, y).predict_proba(frame)
     b = quick().fit(pl.from_pandas(frame), y).predict_proba(pl.from_pandas(frame))
     np.testing.assert_allclose(a, b)
+
+
+LABELS = {"integers": [10, 20, 30], "positions": [0, 1, 2], "levels": [("a", "x"), ("a", "y"), ("b", "x")]}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_columns_of_any_labels_are_found_in_any_order(kind):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 3)), columns=pd.Index(LABELS[kind]))
+    y = np.where(X.iloc[:, 0] > 0, "yes", "no")
+    model = quick().fit(X, y)
+    assert not hasattr(model, "feature_names_in_")  # as in scikit-learn
+    expected = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X[X.columns[::-1]]), expected)
+    np.testing.assert_array_equal(model.predict_proba(X.to_numpy()), expected)
+
+
+def test_other_labels_are_refused():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=[10, 20])
+    model = quick().fit(X, X[10] > 0)
+    with pytest.raises(SchemaError, match="lacks 1 column it had in training: '20'"):
+        model.predict(X.rename(columns={20: 30}))
+
+
+def test_names_that_training_lacked_are_warned_of():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["a", "b"])
+    model = quick().fit(X.to_numpy(), X["a"] > 0)
+    with pytest.warns(UserWarning, match="X has feature names, but AutoClassifier was fitted without") as caught:
+        model.predict(X)
+    assert caught[0].filename == __file__
 
 
 def test_weights_change_the_model_by_their_ratios():

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.caller import level_of_caller
 from cashmere.base.text import clean_text
-from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.frames import feature_names, has_labels, to_frame
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import StructureKind, shown_name, take_structure
 from cashmere.data.target_hints import feature_that_is_the_target
@@ -159,9 +159,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
         if (hint := feature_that_is_the_target(frame, y)) is not None:
             warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())
-        is_named = feature_names(X) is not None
         frame, structure = take_structure(frame, groups=groups, time=time)
-        names = np.array(frame.columns, dtype=object) if is_named else None
+        names = None if feature_names(X) is None else np.array(frame.columns, dtype=object)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
         try:
             finished = fit_run(
@@ -172,7 +171,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                 weight=sample_weight,
                 structure=structure,
                 executor=self.executor,
-                named=is_named,
+                named=has_labels(X),
                 resume=self.resume,
                 report=self.run_directory is not None,
                 already_spent=clock.elapsed,
@@ -230,25 +229,20 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         return result
 
     def _frame(self, X: Any) -> pd.DataFrame:
-        frame = to_frame(X)
-        if frame.shape[1] != self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+        frame, name, schema = to_frame(X), type(self).__name__, self._predictor.schema
+        had_names, has_names = hasattr(self, "feature_names_in_"), feature_names(X) is not None
+        if had_names != has_names:
+            words = "does not have valid feature names, but {} was fitted with feature names"
+            if has_names:
+                words = "has feature names, but {} was fitted without feature names"
+            warnings.warn(f"X {words.format(name)}", UserWarning, stacklevel=level_of_caller())
+        if schema.named and has_labels(X):
+            return frame
+        if frame.shape[1] != self.n_features_in_:
             raise SchemaError(
-                f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input."
+                f"X has {frame.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input."
             )
-        if hasattr(self, "feature_names_in_") and feature_names(X) is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names",
-                UserWarning,
-                stacklevel=level_of_caller(),
-            )
-            if frame.shape[1] != self.n_features_in_:
-                raise SchemaError(
-                    f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                    "features as input."
-                )
-            frame = frame.set_axis(list(self.feature_names_in_), axis=1)
-        return frame
+        return frame if not schema.named else frame.set_axis([column.name for column in schema.columns], axis=1)
 
     def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:
         """Export the ensemble as one ONNX file that is verified to predict the same; see `cashmere.export.export_onnx`.

@@ -88,6 +88,21 @@ def feature_names(X: object) -> NDArray[np.object_] | None:
     return np.array(names, dtype=object) if names and isinstance(names[0], str) else None
 
 
+def has_labels(X: object) -> bool:
+    """Return whether the columns of a table have labels of any type, other than their positions.
+
+    Examples
+    --------
+    >>> has_labels(pd.DataFrame({10: [1.0], 20: [2.0]}))
+    True
+    >>> has_labels(pd.DataFrame([[1.0, 2.0]]))
+    False
+    """
+    if feature_names(X) is not None:
+        return True
+    return isinstance(X, pd.DataFrame) and list(X.columns) != list(range(X.shape[1]))
+
+
 def _root(X: object) -> str:
     return type(X).__module__.partition(".")[0]
 

@@ -189,7 +189,8 @@ class TableSchema:
     columns : tuple of Column
         All columns, dropped ones included, in training order.
     named : bool
-        Whether later tables are matched by column name; by position otherwise.
+        Whether later tables are matched by column name; by position otherwise, unless they have the same columns in
+        another order.
     """
 
     columns: tuple[Column, ...]
@@ -337,7 +338,8 @@ class TableSchema:
                     f"X has {frame.shape[1]} features, but {estimator} is expecting {len(self.columns)} features "
                     "as input."
                 )
-            return [(c, frame.iloc[:, i]) for i, c in enumerate(self.columns) if c.dropped is None]
+            if set(frame.columns) != {column.name for column in self.columns}:
+                return [(c, frame.iloc[:, i]) for i, c in enumerate(self.columns) if c.dropped is None]
         present = set(frame.columns)
         missing = [column.name for column in self.used if column.name not in present]
         if missing:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.data.fold import Fold
-from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.frames import has_labels, to_frame
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.rows import canonical_rows
@@ -93,7 +93,7 @@ def audit_resampling(
     frame = to_frame(X)
     target = TargetCoding.from_target(y, "classification")
     rows = canonical_rows(frame, target.encode(y, n_rows=len(frame)), keep_order=not isinstance(resampling, str))
-    schema = infer_schema(rows.frame, named=feature_names(X) is not None)
+    schema = infer_schema(rows.frame, named=has_labels(X))
     coded = schema.code(rows.frame)
     profile = TaskProfile(
         task_type=target.task_type,

@@ -12,7 +12,7 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.cores import available_cores
 from cashmere.base.text import counted
-from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.frames import has_labels, to_frame
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
 from cashmere.data.structure_hints import structure_hint
@@ -188,7 +188,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
         coding, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
         if (doubtful := target_hint(coding)) is not None:
             findings.append(Finding(kind=FindingKind.TARGET, sentence=doubtful))
-    schema = infer_schema(frame, named=feature_names(X) is not None)
+    schema = infer_schema(frame, named=has_labels(X))
     coded = schema.code(frame, compact=len(frame) > _ROWS_JUDGED)
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)
     columns = tuple(

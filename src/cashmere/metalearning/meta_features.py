@@ -21,7 +21,7 @@ from scipy import stats
 
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
-from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.frames import has_labels, to_frame
 from cashmere.data.schema import infer_schema
 from cashmere.data.target import TargetCoding, Task
 from cashmere.data.task import TaskType
@@ -179,7 +179,7 @@ def describe_frame(X: Any, y: Any, task: Task | None = None) -> dict[str, float]
     """
     frame = to_frame(X)
     target = TargetCoding.from_target(y, task)
-    coded = infer_schema(frame, named=feature_names(X) is not None).code(frame)
+    coded = infer_schema(frame, named=has_labels(X)).code(frame)
     codes = target.encode(y, n_rows=len(frame))
     return meta_features(coded.values, codes, categorical=coded.categorical, task_type=target.task_type)
 
