@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from fake_runs import make_run, predictions_of, weighted
 
+from cashmere import AutoRegressor
 from cashmere.analysis import read_out_of_fold
 from cashmere.ensembles.calibration import Calibration
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
@@ -17,8 +18,19 @@ def test_predictions_are_the_weighted_mean_of_the_members(tmp_path):
     expected = (predictions_of(Y, "binary", 3).astype(float) + predictions_of(Y, "binary", 8)) / 2
     np.testing.assert_array_equal(found.y, Y)
     np.testing.assert_allclose(found.predictions, expected, rtol=1e-6)
-    assert (found.n_validation_rows, found.weight, found.thresholds) == (1000, None, None)
+    assert (found.n_validation_rows, found.weight, found.thresholds, found.rows) == (1000, None, None, None)
     np.testing.assert_array_equal(found.decided, expected.argmax(axis=1))
+
+
+def test_rows_are_those_of_the_table_in_its_order(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.permutation(90).astype(float)
+    run, model = tmp_path / "run", AutoRegressor(budget="2trials", isolation="none", run_directory=tmp_path / "run")
+    model.fit(x[:, None], 2 * x, sample_weight=rng.random(90) < 0.9)
+    found = read_out_of_fold(run)
+    np.testing.assert_array_equal(found.y, 2 * x[found.rows])
+    assert len(found.rows) > 60 and (np.diff(found.rows) > 0).all()
+    assert np.all(np.diff(read_out_of_fold(run, max_rows=20).rows) > 0)
 
 
 def test_calibration_and_thresholds_of_the_model_are_used(tmp_path):

@@ -17,7 +17,7 @@ from cashmere.ensembles import Ensemble, choose_rows, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
-from cashmere.storage.directory import RESTORE
+from cashmere.storage.directory import RESTORE, read_source
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description
@@ -31,8 +31,7 @@ class OutOfFold:
     """Targets and out-of-fold predictions of the ensemble of a run, for all or some of its validation rows.
 
     Each row is predicted by models that have not seen it. As for the selection score, the rows were used to choose the
-    ensemble. Their order is that of the run, which depends on their content, not that of the table: compare predictions
-    with `y`, not with the table's target.
+    ensemble.
 
     Attributes
     ----------
@@ -46,6 +45,9 @@ class OutOfFold:
         Decision thresholds of the model, see `cashmere.ensembles.threshold.decide`.
     n_validation_rows : int
         Number of validation rows of the run, of which `y` contains all or those that were read.
+    rows : (n_rows,) array of int64, or None
+        Their numbers in the table, from 0, ascending. None for runs of earlier versions, which did not keep them: the
+        order of the rows then depends on their content.
     """
 
     y: AnyArray
@@ -53,6 +55,7 @@ class OutOfFold:
     weight: FloatArray | None
     thresholds: Float64 | None
     n_validation_rows: int
+    rows: IntArray | None
 
     @property
     def decided(self) -> IntArray:
@@ -84,6 +87,7 @@ def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 
     ::
 
         found = read_out_of_fold("income-run")
+        table.iloc[found.rows].assign(predicted=found.decided)
         sklearn.metrics.brier_score_loss(found.y, found.predictions[:, 1])
     """
     folder = Path(folder)
@@ -102,6 +106,12 @@ def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 
     rows = choose_rows(
         y, max(1, min(max_rows, _MOST_VALUES // (n_classes * len(ensemble.members)))), np.random.default_rng(seed)
     )
+    source = read_source(folder / "table.npz")
+    if source is not None:
+        if len(source) <= validation.rows[-1]:
+            raise CorruptStoreError(folder / "table.npz", f"numbers {len(source)} rows only. {RESTORE}")
+        source = source[validation.rows]
+        rows = rows[np.argsort(source[rows])]
     stack = [_member_predictions(store, facts, number, len(y))[rows] for number in ensemble.members]
     shape = (len(rows), n_classes) if is_classification else (len(rows),)
     with failures_as(CorruptStoreError, folder / "run.sqlite", RESTORE):
@@ -122,6 +132,7 @@ def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 
         weight=None if weight is None else weight[rows],
         thresholds=thresholds,
         n_validation_rows=len(y),
+        rows=None if source is None else source[rows],
     )
 
 

@@ -100,7 +100,8 @@ def has_labels(X: object) -> bool:
     """
     if feature_names(X) is not None:
         return True
-    return isinstance(X, pd.DataFrame) and list(X.columns) != list(range(X.shape[1]))
+    labels: list[Any] = list(X.columns) if isinstance(X, pd.DataFrame) else []
+    return labels != list(range(len(labels)))
 
 
 def _root(X: object) -> str:

@@ -266,6 +266,7 @@ class RunDirectory:
                 y=canonical.y,
                 weight=canonical.weight,
                 structure=canonical.structure,
+                source=canonical.source,
             )
             if settings.resampling == "auto":
                 resampling = choose_resampling(

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from cashmere.base import json_files
 from cashmere.base.array_files import map_archived, open_arrays, write_arrays
-from cashmere.base.arrays import AnyArray, Float64, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, writing, written_name
 from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
 from cashmere.data.row_structure import RowStructure, StructureKind
@@ -234,13 +234,22 @@ _TEXT_NAME = r"text(\d{1,6})(?:\.content)?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRows:
-    """The coded training rows as kept in ``table.npz``: everything a resume needs, without pickle."""
+    """The coded training rows as kept in ``table.npz``: everything a resume needs, without pickle.
+
+    Attributes
+    ----------
+    values, texts
+        As in `cashmere.data.schema.CodedTable`.
+    y, weight, structure, source
+        As in `cashmere.data.rows.CanonicalRows`; earlier versions did not keep the source.
+    """
 
     values: FloatArray
     texts: tuple[AnyArray | PackedTexts, ...]
     y: AnyArray
     weight: Float64 | None
     structure: RowStructure | None = None
+    source: IntArray | None = None
 
     def save(self, path: Path) -> None:
         """Write the rows atomically."""
@@ -251,7 +260,8 @@ class TrainingRows:
         weight = {} if self.weight is None else {"weight": self.weight}
         structure = {} if self.structure is None else {self.structure.kind.value: self.structure.codes}
         with writing(path) as file:
-            write_arrays(file, {"values": self.values, "y": self.y, **texts, **weight, **structure})
+            source = {} if self.source is None else {"source": self.source}
+            write_arrays(file, {"values": self.values, "y": self.y, **texts, **weight, **structure, **source})
 
     @property
     def are_compact(self) -> bool:
@@ -284,6 +294,7 @@ class TrainingRows:
                 y=arrays["y"],
                 weight=arrays.get("weight"),
                 structure=_read_structure(arrays),
+                source=_read_source(arrays),
             )
             rows._check()
             return rows
@@ -300,6 +311,7 @@ class TrainingRows:
             and len(self.values) == n_rows > 0
             and weight.shape == (n_rows,)
             and codes.shape == (n_rows,)
+            and (self.source is None or self.source.shape == (n_rows,))
             and all(len(text) == n_rows and isinstance(text[:1][0], str) for text in self.texts)
             and bool(np.isfinite(self.y).all() and np.isfinite(weight).all())
         ):
@@ -329,6 +341,19 @@ def _read_structure(arrays: Mapping[str, AnyArray]) -> RowStructure | None:
                 raise ValueError(f"its {kind.value} are not numbered from 0 on")
             return RowStructure(kind=kind, codes=codes)
     return None
+
+
+def _read_source(arrays: Mapping[str, AnyArray]) -> IntArray | None:
+    source = arrays.get("source")
+    if source is not None and not (source.dtype == np.int64 and source.ndim == 1 and source.min(initial=0) >= 0):
+        raise ValueError("its numbers of rows are none")
+    return source
+
+
+def read_source(path: Path) -> IntArray | None:
+    """Return the row numbers in ``table.npz`` without its other arrays; errors as for `TrainingRows`."""
+    with failures_as(CorruptStoreError, path, RESTORE), open_arrays(path, limit=MOST_BYTES) as arrays:
+        return _read_source(arrays)
 
 
 def read_structure(path: Path) -> RowStructure | None:
