@@ -319,7 +319,10 @@ def test_optimal_measure_follows_the_metric():
     assert chosen == {
         "accuracy": "black_box",
         "balanced_accuracy": "black_box",
+        "average_precision": "black_box",
+        "f1": "black_box",
         "f1_macro": "black_box",
+        "mcc": "black_box",
         "g_mean": "black_box",
         "roc_auc": "black_box",
         "log_loss": "ce",

@@ -10,7 +10,7 @@ from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.ensembles.threshold import as_certain, choose_thresholds, decide, tune_thresholds
 from cashmere.evaluation.metrics import METRICS, metric_from_callable
 
-LABEL_METRICS = ["accuracy", "balanced_accuracy", "f1_macro", "g_mean"]
+LABEL_METRICS = ["accuracy", "balanced_accuracy", "f1", "f1_macro", "g_mean", "mcc"]
 
 
 def loss(metric, y, p, thresholds, weight=None) -> float:

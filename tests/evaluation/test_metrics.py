@@ -37,6 +37,8 @@ def oracle(name, y, p, w):
         "accuracy": lambda: sk.accuracy_score(y, label, sample_weight=w),
         "balanced_accuracy": lambda: sk.balanced_accuracy_score(y, label, sample_weight=w),
         "f1_macro": lambda: sk.f1_score(y, label, average="macro", sample_weight=w),
+        "f1": lambda: sk.f1_score(y, label, sample_weight=w),
+        "mcc": lambda: sk.matthews_corrcoef(y, label, sample_weight=w),
         "g_mean": lambda: np.exp(np.log(recalls).mean()) if recalls.all() else 0.0,
         "log_loss": lambda: sk.log_loss(y, np.maximum(total, 1e-7), sample_weight=w),
         "roc_auc": lambda: (
@@ -44,6 +46,7 @@ def oracle(name, y, p, w):
             if many
             else sk.roc_auc_score(y, one, sample_weight=w)
         ),
+        "average_precision": lambda: sk.average_precision_score(y, one, sample_weight=w),
         "brier": lambda: sk.brier_score_loss(y, one, sample_weight=w),
         "rmse": lambda: sk.root_mean_squared_error(y, p, sample_weight=w),
         "mse": lambda: sk.mean_squared_error(y, p, sample_weight=w),
@@ -58,6 +61,8 @@ def oracle(name, y, p, w):
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("name", CLASS_METRICS)
 def test_class_metrics_are_those_of_sklearn(name, n_classes, weighted):
+    if name == "f1" and n_classes > 2:
+        pytest.skip("for two classes only")
     y, p, w = classes(n_classes)
     metric = get_metric(name, BINARY if n_classes == 2 else MULTICLASS)
     w = w if weighted else None
@@ -116,7 +121,7 @@ def test_only_pinball_losses_have_levels():
 @given(seed=st.integers(0, 10**6), n_classes=st.integers(2, 5), n=st.integers(5, 40))
 def test_perfect_predictions_lose_nothing_and_losses_are_bounded(seed, n_classes, n):
     y, p, w = classes(n_classes, n, seed)
-    for name in CLASS_METRICS:
+    for name in CLASS_METRICS if n_classes == 2 else sorted(set(CLASS_METRICS) - {"f1"}):
         metric = get_metric(name, BINARY if n_classes == 2 else MULTICLASS)
         for weight in (None, w):
             assert metric.loss(y, np.eye(n_classes)[y], weight) == pytest.approx(0, abs=1e-12)
@@ -163,10 +168,25 @@ def test_area_with_a_single_class_is_chance():
     assert METRICS["roc_auc"].loss(np.array([1, 1]), np.array([[0.2, 0.8], [0.3, 0.7]])) == 0.5
 
 
+def test_rows_without_the_second_class():
+    none, one = np.zeros(3, dtype=int), np.array([0, 0, 1])
+    p, called = np.eye(2)[none], np.eye(2)[one]
+    assert [METRICS["f1"].loss(none, each) for each in (p, called)] == [0, 1]
+    assert METRICS["average_precision"].loss(none, called) == 1
+    assert [METRICS["mcc"].loss(y, p) for y in (none, one)] == [1, 1]
+
+
+def test_f1_is_for_two_classes():
+    with pytest.raises(MetricError, match=r"'f1' does not fit a multiclass task. Choose one of: .*f1_macro"):
+        get_metric("f1", MULTICLASS)
+
+
 def test_classes_absent_from_the_targets_are_left_out():
     y = np.array([0, 2, 0, 2])
     p = np.array([[0.9, 0.05, 0.05], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2], [0.2, 0.1, 0.7]])
-    assert [METRICS[name].loss(y, p) for name in ("roc_auc", "balanced_accuracy", "g_mean", "f1_macro")] == [0] * 4
+    assert [METRICS[name].loss(y, p) for name in ("roc_auc", "balanced_accuracy", "g_mean", "f1_macro", "mcc")] == [
+        0
+    ] * 5
 
 
 def test_constant_targets_have_an_r2():
@@ -181,7 +201,8 @@ def test_constant_targets_have_an_r2():
         ("acc", "accuracy"),
         ("neg-log-loss", "log_loss"),
         ("Log Loss", "log_loss"),
-        ("f1", "f1_macro"),
+        ("matthews_corrcoef", "mcc"),
+        ("AUPRC", "average_precision"),
     ],
 )
 def test_aliases(alias, name):

@@ -167,7 +167,7 @@ def choose_thresholds(
 ) -> Float64:
     """Return the thresholds with the lowest loss on these rows.
 
-    For two classes and accuracy, balanced accuracy, g_mean and f1_macro, every threshold between two rows is tried, in
+    For two classes and a built-in metric, every threshold between two rows is tried, in
     O(n log n). Other metrics are called at about 50 thresholds: quantiles over all rows and over those of the class.
     With more classes, one threshold after the other is moved to the best of at most 200 places, in up to three rounds.
 
@@ -355,10 +355,26 @@ def _one_minus_f1(hits: Float64, predicted: Float64, support: Float64) -> Float6
     return np.asarray(1 - f1.sum(axis=1) / occurs.sum(axis=1))
 
 
+def _one_minus_f1_of_second(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    total = predicted[:, 1] + support[1]
+    occurs = total > _ROUNDING * support.sum()
+    return np.asarray(1 - np.divide(2 * hits[:, 1], total, out=np.ones_like(total), where=occurs))
+
+
+def _one_minus_matthews(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    true, called, correct = support / support.sum(), predicted / support.sum(), hits.sum(axis=1) / support.sum()
+    spread = np.maximum((1 - true @ true) * (1 - (called**2).sum(axis=1)), 0)  # differences may be -1e-17
+    occurs = spread > _ROUNDING**2
+    correlation = np.divide(correct - called @ true, np.sqrt(spread), out=np.zeros_like(spread), where=occurs)
+    return np.asarray(1 - correlation)
+
+
 _TABLES: dict[str, _FromCounts] = {
     "accuracy": _error_rate,
     "balanced_accuracy": _balanced_error_rate,
     "g_mean": _one_minus_geometric_mean,
     "f1_macro": _one_minus_f1,
+    "f1": _one_minus_f1_of_second,
+    "mcc": _one_minus_matthews,
 }
 """Metrics that can be computed for all thresholds at once."""

@@ -27,6 +27,7 @@ PROBABILITY_CLIP = 1e-7
 """Smallest probability in the log loss: predictions are float32, which does not resolve 1 - p any finer."""
 
 _SUM_TOLERANCE = 1e-4
+_LEAST_SPREAD = 1e-24  # of classes that differ only by rounding
 _CLASSIFICATION = (TaskType.BINARY, TaskType.MULTICLASS)
 _REGRESSION = (TaskType.REGRESSION,)
 
@@ -167,6 +168,24 @@ def _one_minus_f1(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
     return _complement(np.mean(2 * hits[total > 0] / total[total > 0]))
 
 
+def _one_minus_f1_of_second(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    """F1 of the second of two classes; without a row that is or is called the second, there is no error."""
+    hits = _mean(((y == 1) & (labels == 1)).astype(np.float64), w)
+    total = _mean((y == 1) + (labels == 1).astype(np.float64), w)
+    return 0.0 if total == 0 else _complement(2 * hits / total)
+
+
+def _one_minus_matthews(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    """Correlation of true and predicted classes, for any number of them; 0 if either are all the same."""
+    size = int(max(y.max(), labels.max())) + 1
+    share = np.full(len(y), 1 / len(y)) if w is None else w
+    true, called = (np.bincount(codes, weights=share, minlength=size) for codes in (y, labels))
+    spread = (1 - true @ true) * (1 - called @ called)
+    if spread < _LEAST_SPREAD:
+        return 1.0
+    return _complement((share @ (y == labels) - true @ called) / np.sqrt(spread))
+
+
 def _log_loss(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return _mean(-np.log(np.clip(p[np.arange(len(y)), y], PROBABILITY_CLIP, 1.0)), w)
 
@@ -196,6 +215,28 @@ def _one_minus_auc(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     classes = [1] if p.shape[1] == 2 else range(p.shape[1])
     areas = [_area_under_curve(y == c, p[:, c], w) for c in classes if np.any(present == c) and np.any(present != c)]
     return _complement(np.mean(areas)) if areas else 0.5
+
+
+def _precision_at_recalls(positive: NDArray[np.bool_], p: Float64, w: Float64 | None) -> float:
+    """Average precision: at each distinct probability the precision, times the recall that it adds."""
+    order = np.argsort(-p, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(p[order]) < 0])
+    mass = np.ones(len(p)) if w is None else w[order]
+    hits = np.add.reduceat(mass * positive[order], starts)
+    called = np.cumsum(np.add.reduceat(mass, starts))
+    precision = np.divide(np.cumsum(hits), called, out=np.zeros_like(called), where=called > 0)
+    return float(hits @ precision / hits.sum())
+
+
+def _one_minus_average_precision(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    """Two classes: that of class 1; more: mean over one class against the rest, for classes that occur in y.
+
+    Without a row of class 1 the loss is 1, as in scikit-learn.
+    """
+    present = y if w is None else y[w > 0]
+    classes = [1] if p.shape[1] == 2 else range(p.shape[1])
+    values = [_precision_at_recalls(y == c, p[:, c], w) for c in classes if np.any(present == c)]
+    return _complement(np.mean(values)) if values else 1.0
 
 
 def _mse(y: AnyArray, p: Float64, w: Float64 | None) -> float:
@@ -281,9 +322,12 @@ METRICS: dict[str, Metric] = {
         _metric("accuracy", _error_rate, "labels", 1.0, True),
         _metric("balanced_accuracy", _balanced_error_rate, "labels", 1.0, True),
         _metric("f1_macro", _one_minus_f1, "labels", 1.0, True),
+        replace(_metric("f1", _one_minus_f1_of_second, "labels", 1.0, True), task_types=(TaskType.BINARY,)),
+        _metric("mcc", _one_minus_matthews, "labels", 2.0, True),
         _metric("g_mean", _one_minus_geometric_mean, "labels", 1.0, True),
         _metric("log_loss", _log_loss, "probabilities", None, False),
         _metric("roc_auc", _one_minus_auc, "probabilities", 1.0, True),
+        _metric("average_precision", _one_minus_average_precision, "probabilities", 1.0, True),
         _metric("brier", _brier, "probabilities", 2.0, False),
         _metric("rmse", _rmse, "values", None, False),
         _metric("mse", _mse, "values", None, False),
@@ -297,16 +341,18 @@ METRICS: dict[str, Metric] = {
 
 _ALIASES = {
     "acc": "accuracy",
+    "ap": "average_precision",
     "auc": "roc_auc",
+    "auprc": "average_precision",
     "balanced_acc": "balanced_accuracy",
     "bac": "balanced_accuracy",
     "brier_score": "brier",
     "brier_score_loss": "brier",
     "cross_entropy": "log_loss",
-    "f1": "f1_macro",
     "geometric_mean": "g_mean",
     "gmean": "g_mean",
     "logloss": "log_loss",
+    "matthews_corrcoef": "mcc",
     "mean_absolute_error": "mae",
     "mean_absolute_percentage_error": "mape",
     "mean_pinball_loss": "pinball",
@@ -318,6 +364,7 @@ _ALIASES = {
     "neg_mean_pinball_loss": "pinball",
     "neg_mean_squared_error": "mse",
     "neg_root_mean_squared_error": "rmse",
+    "pr_auc": "average_precision",
     "quantile": "pinball",
     "r2_score": "r2",
     "roc_auc_ovr": "roc_auc",

@@ -23,7 +23,7 @@ from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.space_names import present_space_name
 from cashmere.storage.epochs import epoch_of_file
 
-RUN_VERSION = 2
+RUN_VERSION = 3
 RESTORE = "Restore it from a copy, or start a new run in another directory."
 
 SUB_FOLDERS = ("predictions", "members", "logs", "prepared", "model")
@@ -204,6 +204,8 @@ def read_run_json(folder: Path) -> RunDescription:
     settings = content.get("settings", {})
     if "space" in settings:
         settings["space"] = present_space_name(settings["space"], content.get("version", 0))
+    if content.get("version", 0) < 3 and str(settings.get("metric")).strip().lower() == "f1":
+        settings["metric"] = "f1_macro"  # which was the meaning of f1 until version 2
     return content
 
 
