@@ -163,6 +163,21 @@ def test_leaderboard_and_report_read_the_run(run, tmp_path):
     assert cashmere("report", run).strip().endswith("report.html")
 
 
+def test_new_rows_are_scored_by_member(run, table, tmp_path):
+    told = cashmere("score", run, table)
+    assert "Ensemble on 240 rows" in told and "roc_auc" in told and "Its members, best first" in told
+    assert "Scores of" in cashmere("score", run, table, "--metric", "mcc", "-o", tmp_path / "scores.csv")
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert list(scores) == ["model", "algorithm", "weight", "mcc"] and scores["model"][0] == "ensemble"
+    assert scores["weight"][1:].sum() == pytest.approx(1)
+    frame = pd.read_csv(table).rename(columns={"target": "result"})
+    frame.loc[:9, "result"] = None
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    assert "Unknown column 'target'" in refused("score", run, tmp_path / "other.csv")
+    told = cashmere("score", run, tmp_path / "other.csv", "--target", "result")
+    assert "10 rows without a target left out" in told and "Ensemble on 230 rows" in told
+
+
 def test_resume_of_a_finished_run_says_so(run):
     assert "The budget was already spent; add more with --budget." in cashmere("resume", run)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cashmere.estimators import AutoClassifier, AutoRegressor
+    from cashmere.evaluation.table_scores import score_table
     from cashmere.explanations import explain, explain_predictions
     from cashmere.export import export_onnx
     from cashmere.inspection import inspect_table
@@ -28,6 +29,7 @@ __all__ = [
     "export_onnx",
     "inspect_table",
     "log_to_mlflow",
+    "score_table",
 ]
 
 _HOMES = {
@@ -41,6 +43,7 @@ _HOMES = {
     "export_onnx": "cashmere.export",
     "inspect_table": "cashmere.inspection",
     "log_to_mlflow": "cashmere.tracking",
+    "score_table": "cashmere.evaluation.table_scores",
 }
 
 

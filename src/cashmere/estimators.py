@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,6 +34,7 @@ from cashmere.run.setting_names import check_names
 from cashmere.storage.trial_tables import failures_table, leaderboard
 
 if TYPE_CHECKING:
+    from cashmere.evaluation.table_scores import TableScores
     from cashmere.export import Certificate
 
 
@@ -243,6 +244,15 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                 f"X has {frame.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input."
             )
         return frame if not schema.named else frame.set_axis([column.name for column in schema.columns], axis=1)
+
+    def score_table(
+        self, X: Any, y: Any, *, metrics: Sequence[str] | None = None, sample_weight: Any = None
+    ) -> TableScores:
+        """Score the ensemble and each of its members on rows with a known target; see `cashmere.score_table`."""
+        from cashmere.evaluation.table_scores import score_table
+
+        check_is_fitted(self)
+        return score_table(self._predictor, self._frame(X), y, metrics=metrics, sample_weight=sample_weight)
 
     def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:
         """Export the ensemble as one ONNX file that is verified to predict the same; see `cashmere.export.export_onnx`.

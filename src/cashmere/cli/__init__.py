@@ -1,8 +1,9 @@
 """The command line.
 
-``cashmere inspect | fit | resume | refine | predict | export | leaderboard | contest | report | explain | watch |
-mlflow | requirements | inspect-model | sign | verify | key | trust-key | strategies | cite | pretrain | demo``. A
-command belongs to the application as soon as its module is imported; help lists them in the order of these imports.
+``cashmere inspect | fit | resume | refine | predict | score | export | leaderboard | contest | report |
+explain | watch | mlflow | requirements | inspect-model | sign | verify | key | trust-key | strategies | cite |
+pretrain | demo``. A command belongs to the application as soon as its module is imported; help lists them in the order
+of these imports.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import typer
 
 # isort: off
 from cashmere.cli.app import app
-from cashmere.cli import inspecting, searching, refining, predicting, exporting, showing, explaining, watching  # noqa: F401
-from cashmere.cli import tracking, requiring, trusting, strategies, pretraining, demonstration  # noqa: F401
+from cashmere.cli import inspecting, searching, refining, predicting, scoring, exporting, showing  # noqa: F401
+from cashmere.cli import explaining, watching, tracking, requiring, trusting, strategies, pretraining, demonstration  # noqa: F401
 
 # isort: on
 

@@ -9,10 +9,7 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import RunPlace, plain, say, typed_errors
-
-_WIDEST = 1000
-"""More characters than any table has in a line."""
+from cashmere.cli.terminal import RunPlace, plain, print_whole, say, typed_errors
 
 
 @app.command()
@@ -28,8 +25,6 @@ def leaderboard(
 ) -> None:
     """Show the trials of a run, best first, and their weights."""
     with typed_errors():
-        from rich.console import Console
-        from rich.measure import Measurement
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
@@ -57,9 +52,7 @@ def leaderboard(
                 grid.add_column(name.replace("fit_seconds", "fit (s)"), justify="right", no_wrap=True)
         for row in rows.head(top).itertuples(index=False):
             grid.add_row(*map(plain, row))
-        console = Console()
-        needed = Measurement.get(console, console.options.update(max_width=_WIDEST), grid).minimum + 1  # for its edge
-        Console(width=max(console.width, needed)).print(grid)  # in fewer characters, digits would be cut off
+        print_whole(grid)
 
 
 @app.command()

@@ -34,6 +34,7 @@ from cashmere.exceptions import (
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
     from rich.text import Text
 
 INTERRUPTED = 130
@@ -42,6 +43,7 @@ INTERRUPTED = 130
 _OTHER_OPTIONS = {"coverage": "interval", "max_latency": "max_latency", "max_size": "max_size", "path": "onnx"}
 """Options of the parameters that are not settings of a run."""
 
+_WIDEST = 1000  # more characters than any table has in a line
 _LINE_LIMIT = 4_000
 _MESSAGE_LIMIT = 20_000
 
@@ -96,6 +98,16 @@ def plain(value: object) -> Text:
     from rich.text import Text
 
     return Text(clean_text(f"{value:.5g}" if isinstance(value, float) else value, _LINE_LIMIT, multiline=True))
+
+
+def print_whole(grid: Table) -> None:
+    """Print a table without cutting off digits, if need be wider than the terminal."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console()
+    needed = Measurement.get(console, console.options.update(max_width=_WIDEST), grid).minimum + 1  # for its edge
+    Console(width=max(console.width, needed)).print(grid)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -259,8 +259,44 @@ class Predictor:
         self.unseen_ = dict(coded.unseen)
         return coded
 
+    def predict_members(self, table: Any) -> dict[int, NDArray[np.float32]]:
+        """Predict with each member alone.
+
+        Parameters
+        ----------
+        table : (n_rows, n_columns) table
+            As for `predict`.
+
+        Returns
+        -------
+        dict of int to array
+            Probabilities ``(n_rows, n_classes)``, not calibrated, or numbers ``(n_rows,)``, by trial number in the
+            order of the ensemble's members; the constant predictor has the number -1. See `combine`.
+
+        Raises
+        ------
+        SchemaError
+            As `predict`.
+        """
+        coded = self._coded(self._frame(table))
+        models = self._ready_models(len(coded))
+        parts = [self._member_outputs(chunk, models) for chunk in _chunks(coded)]
+        return {n: np.concatenate(of_member) for n, of_member in zip(models, zip(*parts, strict=True), strict=True)}
+
+    def combine(self, outputs: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the predictions of the ensemble, calibrated, from those of `predict_members` in the same order."""
+        combined = self.ensemble.combine(outputs)
+        if self.calibration is not None and np.isfinite(combined).all():
+            combined = self.calibration.apply(combined)
+        return np.asarray(combined, dtype=np.float32)
+
     def _predict_chunk(self, coded: CodedTable, models: Mapping[int, Mapping[int, FoldModel]]) -> NDArray[np.float32]:
         """Predict with the given models of each member, by fold."""
+        return self.combine(self._member_outputs(coded, models))
+
+    def _member_outputs(
+        self, coded: CodedTable, models: Mapping[int, Mapping[int, FoldModel]]
+    ) -> list[NDArray[np.float32]]:
         prepared: dict[tuple[int, Encoding], Any] = {}
         outputs = []
         with one_openmp_thread() if self._threads == 1 else contextlib.nullcontext():
@@ -274,10 +310,7 @@ class Predictor:
                     total = part if total is None else total + part
                 assert total is not None
                 outputs.append(total / np.float32(len(models[number])))
-        combined = self.ensemble.combine(outputs)
-        if self.calibration is not None and np.isfinite(combined).all():
-            combined = self.calibration.apply(combined)
-        return np.asarray(combined, dtype=np.float32)
+        return outputs
 
     def use_threads(self, n_threads: int) -> None:
         """Set the number of threads of learners: one for few rows, as starting threads would cost more than it saves.

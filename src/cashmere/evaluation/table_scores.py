@@ -1,0 +1,165 @@
+"""Score a fitted ensemble and each of its members on rows with a known target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import AnyArray, Float64, IntArray
+from cashmere.data.frames import to_frame
+from cashmere.data.rows import check_weight
+from cashmere.data.task import TaskType
+from cashmere.ensembles.threshold import as_certain, decide
+from cashmere.evaluation.metrics import Metric, get_metric
+from cashmere.exceptions import MetricError, UnknownNameError
+from cashmere.model.predictor import Predictor
+
+ENSEMBLE = "ensemble"
+
+_USUAL = {
+    TaskType.BINARY: ("log_loss", "roc_auc", "average_precision", "accuracy", "balanced_accuracy", "f1", "mcc"),
+    TaskType.MULTICLASS: ("log_loss", "roc_auc", "accuracy", "balanced_accuracy", "f1_macro", "mcc"),
+    TaskType.REGRESSION: ("rmse", "mae", "r2"),
+}
+_COVERAGE = 0.95
+_RESAMPLES = 200
+_MOST_DRAWN = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableScores:
+    """Scores of an ensemble and of its members on the rows of a table.
+
+    Attributes
+    ----------
+    models : DataFrame
+        A row for the ensemble, then one per member, the best by the first metric first. Columns: ``model``
+        ("ensemble", "trial 17"), ``algorithm``, ``weight``, and one per metric.
+    intervals : DataFrame
+        A row per metric: ``metric``, the ensemble's ``score``, its 95 % interval (``lower``, ``upper``) by bootstrap
+        over rows, and whether ``"higher"`` or ``"lower"`` is ``better``.
+    n_rows : int
+        Number of rows.
+    """
+
+    models: pd.DataFrame
+    intervals: pd.DataFrame
+    n_rows: int
+
+
+def score_table(
+    predictor: Predictor,
+    X: Any,
+    y: Any,
+    *,
+    metrics: Sequence[str | Metric] | None = None,
+    sample_weight: Any = None,
+    seed: int = 0,
+) -> TableScores:
+    """Score an ensemble and each of its members on rows that no training has seen.
+
+    Where the model has tuned decision thresholds, metrics computed from labels use them, for members too. Members are
+    not calibrated, the ensemble is.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The fitted ensemble, ``Predictor.load("run")``.
+    X : (n_rows, n_columns) table
+        As for `Predictor.predict`.
+    y : (n_rows,) array-like
+        The target, with labels as in training.
+    metrics : sequence of str or Metric, optional
+        By default the metric of the run and the usual ones for the task.
+    sample_weight : (n_rows,) array-like, optional
+        Row weights, at least 0.
+    seed : int
+        Seed of the bootstrap.
+
+    Raises
+    ------
+    SchemaError, DataError
+        If a column is missing, or the target holds labels that were not in training.
+    UnknownNameError, MetricError
+        If there is no such metric, or it cannot be computed.
+
+    Examples
+    --------
+    ::
+
+        test = pandas.read_csv("test.csv")
+        scores = cashmere.score_table(Predictor.load("run"), test, test["income"])
+        print(scores.intervals)
+    """
+    frame = to_frame(X, columns=[column.name for column in predictor.schema.columns])
+    codes = predictor.target.encode(y, n_rows=len(frame))
+    used = [get_metric(each, predictor.target.task_type) for each in metrics or _usual(predictor)]
+    weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
+    members = predictor.predict_members(frame)
+    combined = predictor.combine(list(members.values()))
+    counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+
+    def losses(predictions: AnyArray, rows: IntArray) -> Float64:
+        chosen = certain = predictions[rows]
+        if chosen.ndim == 2:
+            certain = as_certain(decide(chosen, predictor.thresholds), chosen.shape[1])
+        row_weight = None if weight is None else weight[rows]
+        return np.array([m.loss(codes[rows], certain if m.needs == "labels" else chosen, row_weight) for m in used])
+
+    names, of_ensemble = [metric.name for metric in used], losses(combined, counted)
+    of_members = np.array([losses(each, counted) for each in members.values()])
+    shares = getattr(predictor.ensemble, "weights", (1 / len(members),) * len(members))
+    algorithms = predictor.information.get("algorithms") or {}
+    scores = _scores(used, np.vstack([of_ensemble, of_members]))
+    models = pd.DataFrame(
+        {
+            "model": [ENSEMBLE, *("constant" if number < 0 else f"trial {number}" for number in members)],
+            "algorithm": ["", *(algorithms.get(str(number), "") for number in members)],
+            "weight": [1.0, *shares],
+            **dict(zip(names, scores.T, strict=True)),
+        }
+    )
+    best_first = 1 + np.argsort(of_members[:, 0], kind="stable")
+    lower, upper = np.sort(_scores(used, _bounds(lambda rows: losses(combined, rows), counted, of_ensemble, seed)), 0)
+    return TableScores(
+        models=models.iloc[[0, *best_first]].reset_index(drop=True),
+        intervals=pd.DataFrame(
+            {
+                "metric": names,
+                "score": scores[0],
+                "lower": lower,
+                "upper": upper,
+                "better": ["higher" if metric.greater_is_better else "lower" for metric in used],
+            }
+        ),
+        n_rows=len(counted),
+    )
+
+
+def _usual(predictor: Predictor) -> list[str]:
+    """Return the metric of the run, unless it is a custom one, and the usual ones."""
+    usual, name = _USUAL[predictor.target.task_type], str(predictor.information.get("metric"))
+    try:
+        own = get_metric(name, predictor.target.task_type).name
+    except (UnknownNameError, MetricError):
+        return list(usual)
+    return list(dict.fromkeys([own, *usual]))
+
+
+def _scores(metrics: Sequence[Metric], losses: Float64) -> Float64:
+    return np.array([[m.score(loss) for m, loss in zip(metrics, row, strict=True)] for row in losses])
+
+
+def _bounds(losses: Callable[[IntArray], Float64], rows: IntArray, found: Float64, seed: int) -> Float64:
+    """Return both ends of the intervals of losses, ``(2, n_metrics)``, by bootstrap.
+
+    Of many rows, fewer are drawn, and the spread is scaled to the number of rows.
+    """
+    rng, n_drawn = np.random.default_rng(seed), min(len(rows), _MOST_DRAWN)
+    drawn = np.array([losses(rng.choice(rows, n_drawn)) for _ in range(_RESAMPLES)])
+    ends = np.quantile(drawn, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2], axis=0)
+    return np.asarray(found + (ends - found) * np.sqrt(n_drawn / len(rows)))

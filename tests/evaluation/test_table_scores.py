@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics as sk
+
+import cashmere
+from cashmere import AutoClassifier, AutoRegressor, Predictor
+from cashmere.evaluation import table_scores
+from cashmere.evaluation.metrics import metric_from_callable
+from cashmere.exceptions import DataError, SchemaError, UnknownNameError
+from cashmere.space import make_space
+
+
+def two_algorithms(profile):
+    linear = "logistic_regression" if profile.task_type.is_classification else "ridge"
+    return make_space("default", profile).restricted_to([linear, "extra_trees"])
+
+
+QUICK = {"budget": "4trials", "space": two_algorithms, "isolation": "none", "resampling": "2fold"}
+
+
+def rows(n, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    return X, np.where(X["a"] + X["b"] ** 2 + 0.7 * rng.normal(size=n) > 2, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def rare():
+    return AutoClassifier(metric="f1", **QUICK).fit(*rows(400, 0))
+
+
+def test_scores_are_those_of_sklearn(rare):
+    X, y = rows(300, 1)
+    scores = rare.score_table(X, y)
+    assert list(scores.intervals["metric"][:3]) == ["f1", "log_loss", "roc_auc"] and scores.n_rows == 300
+    found = scores.models.loc[0]
+    assert found["f1"] == pytest.approx(sk.f1_score(y, rare.predict(X), pos_label="yes"))  # with tuned thresholds
+    assert found["log_loss"] == pytest.approx(sk.log_loss(y, rare.predict_proba(X)), rel=1e-5)
+    assert found["average_precision"] == pytest.approx(
+        sk.average_precision_score(y == "yes", rare.predict_proba(X)[:, 1]), rel=1e-5
+    )
+    assert scores.models["weight"][1:].sum() == pytest.approx(1)
+    assert scores.models["f1"][1:].is_monotonic_decreasing
+    for _, row in scores.intervals.iterrows():
+        assert row["lower"] < row["score"] < row["upper"]
+
+
+def test_members_predict_what_the_ensemble_combines(rare):
+    X, y = rows(50, 2)
+    predictor = rare._predictor
+    members = predictor.predict_members(X)
+    assert sorted(members) == sorted(rare.ensemble_["trial"])
+    np.testing.assert_allclose(predictor.combine(list(members.values())), predictor.predict_proba(X), atol=1e-6)
+    scores = cashmere.score_table(predictor, X, y, metrics=["log_loss"])
+    for number, predictions in members.items():
+        (found,) = scores.models.query(f"model == 'trial {number}'")["log_loss"]
+        assert found == pytest.approx(-np.log(predictions[np.arange(50), (y == "yes").astype(int)]).mean(), rel=1e-4)
+
+
+def test_weights_count_rows(rare):
+    X, y = rows(60, 3)
+    weight = np.random.default_rng(0).integers(0, 3, 60)
+    weighted = rare.score_table(X, y, sample_weight=weight)
+    repeated = rare.score_table(X.loc[X.index.repeat(weight)], y.repeat(weight))
+    np.testing.assert_allclose(
+        weighted.models.select_dtypes("number"), repeated.models.select_dtypes("number"), rtol=1e-6
+    )
+    assert weighted.n_rows == np.count_nonzero(weight)
+
+
+def test_intervals_cover_and_shrink_with_rows(rare, monkeypatch):
+    widths = []
+    for n in (200, 3200):
+        found = rare.score_table(*rows(n, 4), metrics=["accuracy"]).intervals.loc[0]
+        widths.append(found["upper"] - found["lower"])
+    assert 2.5 < widths[0] / widths[1] < 6.5  # the root of 16, up to the noise of 200 resamples
+    monkeypatch.setattr(table_scores, "_MOST_DRAWN", 400)
+    fewer = rare.score_table(*rows(3200, 4), metrics=["accuracy"]).intervals.loc[0]
+    assert fewer["upper"] - fewer["lower"] == pytest.approx(widths[1], rel=0.35)
+
+
+def test_values_and_custom_metrics(tmp_path):
+    X = rows(200, 5)[0]
+    y = X["a"] - X["b"].abs()
+    model = AutoRegressor(
+        metric=metric_from_callable(sk.median_absolute_error, greater_is_better=False, needs="values"),
+        run_directory=tmp_path / "run",
+        **QUICK,
+    ).fit(X[:100], y[:100])
+    loaded = Predictor.load(tmp_path / "run")
+    scores = cashmere.score_table(loaded, X[100:], y[100:])
+    assert list(scores.intervals["metric"]) == ["rmse", "mae", "r2"]
+    assert list(scores.intervals["better"]) == ["lower", "lower", "higher"]
+    assert scores.models["r2"][0] == pytest.approx(sk.r2_score(y[100:], model.predict(X[100:])))
+
+
+def test_what_cannot_be_scored_is_refused(rare):
+    X, y = rows(20, 6)
+    with pytest.raises(UnknownNameError, match="acuracy"):
+        rare.score_table(X, y, metrics=["acuracy"])
+    with pytest.raises(DataError, match="labels that were not in training: 'maybe'"):
+        rare.score_table(X, np.where(y == "yes", "maybe", y))
+    with pytest.raises(DataError, match="equally many rows"):
+        rare.score_table(X, y[:-1])
+    with pytest.raises(SchemaError, match="lacks 1 column"):
+        rare.score_table(X.drop(columns="a"), y)
