@@ -424,6 +424,14 @@ def test_run_directory_is_kept_and_continued(tmp_path):
     assert [o.loss for o in more.study_.history[:3]] == [o.loss for o in model.study_.history]
 
 
+def test_further_time_too_short_for_a_trial_is_warned_of(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    quick(run_directory=tmp_path / "run").fit(X, y)
+    with pytest.warns(UserWarning, match="No further trial finished in this time"):
+        model = quick(run_directory=tmp_path / "run", resume=True, budget="0.01s").fit(X, y)
+    assert len(model.leaderboard_) == 3
+
+
 def test_budget_too_small_for_a_trial_gives_the_constant_predictor_and_says_so():
     X, y = load_iris(return_X_y=True)
     model = quick(budget="0.01s")

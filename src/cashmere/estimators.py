@@ -27,7 +27,7 @@ from cashmere.data.target_hints import feature_that_is_the_target
 from cashmere.exceptions import MissingParameterError, RowOrderWarning, SchemaError, TargetWarning
 from cashmere.plots.methods import ClassifierPlots, PlotMethods, RegressorPlots
 from cashmere.records.budget import Deadline
-from cashmere.run import FinishedRun, RunSettings, fit_run
+from cashmere.run import FinishedRun, RunSettings, StopReason, fit_run
 from cashmere.run.notebook_progress import NotebookProgress, runs_in_kernel
 from cashmere.run.progress import PlainLines, Progress, Silence
 from cashmere.run.setting_names import check_names
@@ -178,6 +178,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                 already_spent=clock.elapsed,
                 progress=_display(self.verbose),
             )
+            if finished.rows and finished.n_new == 0 and finished.stop_reason is StopReason.TIME:
+                text = "No further trial finished in this time: the run is as before. Give it a larger budget."
+                warnings.warn(text, UserWarning, stacklevel=level_of_caller())
             from cashmere.report.summary import summarise_result
 
             result = summarise_result(folder)

@@ -572,7 +572,8 @@ class NoSuccessfulTrialError(CashmereError):
         lines = [f"  {n:>4}  {algorithm:<24} {status:<8} {cause}" for n, algorithm, status, cause in failures[:20]]
         more = [f"  ... and {len(failures) - 20} more"] if len(failures) > 20 else []
         table = "\n".join(["  trial algorithm                status   cause", *lines, *more])
-        super().__init__(f"None of {len(failures)} trials succeeded.\n{table}\n{advice}")
+        how_many = "The only trial has not" if len(failures) == 1 else f"None of {len(failures)} trials has"
+        super().__init__(f"{how_many} succeeded.\n{table}\n{advice}")
 
 
 class InconsistentResumeError(RunDirectoryError):

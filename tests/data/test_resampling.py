@@ -77,6 +77,14 @@ def test_splitter_that_fails_is_an_error_of_ours(splitter):
         make_folds(np.zeros(12), REGRESSION, splitter, seed=0, n_columns=2)
 
 
+def test_single_split_must_be_in_a_list():
+    first, second = np.arange(8), np.arange(8, 12)
+    with pytest.raises(InvalidParameterError, match=r"expected pairs, found ndarray; a single split is \[\(training"):
+        make_folds(np.zeros(12), REGRESSION, (first, second), seed=0)
+    (fold,) = make_folds(np.zeros(12), REGRESSION, [(first, second)], seed=0)
+    assert fold.validation.tolist() == second.tolist()
+
+
 @pytest.mark.parametrize("splitter", [KFold(3), RepeatedKFold(n_splits=2, n_repeats=2), TimeSeriesSplit(3)])
 def test_splitters_of_sklearn_are_used_as_they_are(splitter):
     y = np.arange(12.0)

@@ -52,7 +52,7 @@ def by_command(folder, table, *, resume=False):
 def test_run_whose_trials_all_fail_leaves_a_report_and_ends_the_same_way_again(door, table, tmp_path):
     folder = tmp_path / "run"
     message = door(folder, table)
-    assert "None of 1 trials succeeded" in message and "--trial-timeout" in message
+    assert "The only trial has not succeeded" in message and "--trial-timeout" in message
     page = (folder / "report.html").read_text()
     assert "over the time limit" in page
     with RunStore(folder, read_only=True) as store:

@@ -99,7 +99,7 @@ def test_display_changes_rarely_is_escaped_and_says_the_end():
         progress.close()
     first, finishing, ended = [each.data["text/html"] for each in captured.outputs]
     assert [each.update for each in captured.outputs] == [False, True, True]
-    assert "searching: 1 trials" in first and "1:15 left" in first and "<progress" in first
+    assert "searching: 1 trial ·" in first and "1:15 left" in first and "<progress" in first
     assert "<script>" not in first and "&lt;script&gt;" in first
     assert "finishing" in finishing and "ended: 3 trials, 1 failed" in ended and "<progress" not in ended
     assert ended.count("<path") == 1 and "V41" in ended  # including the second score, which was not shown

@@ -123,3 +123,8 @@ def test_structure_is_named_by_a_column():
     assert RunSettings.from_json({"budget": "1trials"}, {}).structure_kind is None  # of earlier versions
     with pytest.raises(InvalidParameterError, match="groups must be the name of a column; got 3"):
         RunSettings(groups=3)
+
+
+def test_memory_that_no_worker_fits_in_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"memory must be at least 64 MiB; got 4\. .* write '4GiB'"):
+        RunSettings.from_parameters(AutoClassifier(memory=4).get_params())

@@ -12,6 +12,7 @@ import numpy as np
 from cashmere.analysis.recorded import map_predictions, validation_rows
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as
+from cashmere.base.text import counted
 from cashmere.data.task import TaskType
 from cashmere.ensembles import Ensemble, choose_rows, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
@@ -26,7 +27,7 @@ _MOST_VALUES = 20_000_000
 """Largest number of values to read (rows times classes times members): 80 MB."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class OutOfFold:
     """Targets and out-of-fold predictions of the ensemble of a run, for all or some of its validation rows.
 
@@ -56,6 +57,11 @@ class OutOfFold:
     thresholds: Float64 | None
     n_validation_rows: int
     rows: IntArray | None
+
+    def __repr__(self) -> str:
+        """Return a line without the arrays, which would fill pages."""
+        what = "values" if self.predictions.ndim == 1 else f"{self.predictions.shape[1]:,} classes"
+        return f"{type(self).__name__}({counted(len(self.y), 'row')}, {what})"
 
     @property
     def decided(self) -> IntArray:

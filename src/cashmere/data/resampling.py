@@ -30,7 +30,10 @@ docs/benchmarks.md#few-folds-or-few-trials."""
 _HOLDOUT_SHARE = 0.25
 _HOLDOUT_ROWS = 20_000
 _NAME_OF_FOLDS = re.compile(r"(\d+)[ -]?folds?")
-_EXPECTED = "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold') or a scikit-learn splitter"
+_EXPECTED = (
+    "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold'), a scikit-learn splitter, or a list of pairs of row "
+    "numbers (training, validation)"
+)
 
 
 def make_folds(
@@ -197,7 +200,7 @@ def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fol
     else:
         raise InvalidParameterError("resampling", splitter, _EXPECTED)
     try:
-        folds = [Fold(*map(_row_numbers, pair)) for pair in pairs]
+        folds = [_fold(pair) for pair in pairs]
     except (TypeError, ValueError) as error:  # ValueError: too few rows for the splitter, or no groups
         advice = f"Its folds cannot be read: {str(error).rstrip('.')}. For groups, pass them to fit (groups=) instead."
         raise InvalidParameterError("resampling", splitter, _EXPECTED, advice) from error
@@ -213,6 +216,12 @@ def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fol
             "resampling", splitter, "a splitter whose training and validation rows do not overlap"
         )
     return folds
+
+
+def _fold(pair: Any) -> Fold:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"expected pairs, found {type(pair).__name__}; a single split is [(training, validation)]")
+    return Fold(*map(_row_numbers, pair))
 
 
 def _row_numbers(rows: Any) -> IntArray:

@@ -75,17 +75,18 @@ class RowStructure:
         else:
             read = read_times(column, name)
             missing = pd.isna(read)
+        what = "groups" if kind is StructureKind.GROUPS else "times"
         if missing.any():
             row = int(np.flatnonzero(missing)[0])
             raise DataError(
-                f"The {kind.value} in {name!r} are missing in {counted(int(missing.sum()), 'row')}, first in row "
+                f"The {what} in {name!r} are missing in {counted(int(missing.sum()), 'row')}, first in row "
                 f"{row}. Every row needs one: fill them in, or leave these rows out.",
                 column=name,
             )
         codes = np.unique(read, return_inverse=True)[1].astype(np.int64)
         if not codes.any():
             raise DataError(
-                f"The {kind.value} in {name!r} are the same in all rows, so that rows cannot be split by them. "
+                f"The {what} in {name!r} are the same in all rows, so that rows cannot be split by them. "
                 f"Expected two or more different values; leave out {kind.value}= if there is no structure.",
                 column=name,
             )
@@ -149,10 +150,13 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
         if frame.shape[1] == 0:
             raise DataError(f"There is no column beside {given!r}. Expected at least one feature.", column=given)
         return frame, structure
-    structure = RowStructure.from_values(given, kind)
-    if len(structure.codes) != len(frame):
-        raise DataError(f"{kind.value} must have one value for each of {len(frame)} rows; got {len(structure.codes)}.")
-    return frame, structure
+    if hasattr(given, "__len__") and len(given) != len(frame):
+        text = f"{kind.value} must have one value for each of {len(frame)} rows; got {len(given)}."
+        named = [name for name in given if isinstance(name, str) and name in frame.columns]
+        raise DataError(
+            text + (f" For the values of a column, pass its name: {kind.value}={named[0]!r}." if named else "")
+        )
+    return frame, RowStructure.from_values(given, kind)
 
 
 def _one_dimensional(values: Any, name: str) -> AnyArray:

@@ -13,8 +13,8 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|ms|s|m|h|d)")
 _TRIALS = re.compile(r"(\d+)\s*trials?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[kmgt]i?)?b|[kmgt]i?)")
 _EXPECTED = (
-    "a positive time such as '90s', '10m' or '1h30m', a number of trials such as '250trials', or one of each "
-    "('10m,250trials')"
+    "a positive time such as '90s', '10m' or '1h30m' (in Python, also a number of seconds), a number of trials such as "
+    "'250trials', or one of each ('10m,250trials')"
 )
 
 

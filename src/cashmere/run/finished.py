@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from cashmere.base.text import clean_text
+from cashmere.base.text import clean_text, counted
 from cashmere.evaluation.metrics import Metric
 from cashmere.model.predictor import Predictor
 from cashmere.records.order import NOT_REPEATABLE
@@ -98,7 +98,7 @@ class FinishedRun:
         listed = ", ".join(f"{self.algorithm_name(n)} #{n} {weight:.2f}" for n, weight in members[:_NAMED])
         more = f", and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
         return (
-            f"{len(history)} trials, {len(history.failures)} failed, {facts.elapsed_seconds or 0:.1f} s; "
+            f"{counted(len(history), 'trial')}, {len(history.failures)} failed, {facts.elapsed_seconds or 0:.1f} s; "
             f"{self.stop_reason}\n"
             f"{self.metric.name}: ensemble {self._score(facts.ensemble_loss)}{cross_fitted}, "
             f"best single {self._score(best)}, "

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cashmere.base.text import clean_text
+from cashmere.base.text import clean_text, counted
 from cashmere.charts.sparkline import sparkline
 from cashmere.run.progress import Status, shown_clock, shown_number
 
@@ -85,7 +85,7 @@ class NotebookProgress:
         curve = sparkline(curves, title="scores of the best single model and of the ensemble, over the trials")
         return (
             f'<div style="font-variant-numeric: tabular-nums">cashmere, {status.phase}: '
-            f"{status.trials:,} trials{failed}{left}<br>{bar}"
+            f"{counted(status.trials, 'trial')}{failed}{left}<br>{bar}"
             f'{metric}: <b style="color: {_ENSEMBLE}">ensemble {shown_number(status.ensemble_score)}</b>, '
             f'<span style="color: {_SINGLE}">best single {shown_number(status.best_score)}</span><br>{curve}</div>'
         )

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TextIO
 
-from cashmere.base.text import clean_text
+from cashmere.base.text import clean_text, counted
 from cashmere.records.budget import Budget, Deadline
 
 
@@ -47,7 +47,8 @@ class Status:
         if not self.trials:
             return f"{self.phase}: no finished trials{left}"
         return (
-            f"{self.phase}: {self.trials} trials, {self.failures} failed, best single {shown_number(self.best_score)}, "
+            f"{self.phase}: {counted(self.trials, 'trial')}, {self.failures} failed, "
+            f"best single {shown_number(self.best_score)}, "
             f"ensemble {shown_number(self.ensemble_score)} ({self.metric}){left}"
         )
 

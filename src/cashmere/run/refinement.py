@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.pace import Pace
+from cashmere.base.text import counted
 from cashmere.ensembles.limits import Limit
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric
@@ -46,7 +47,7 @@ _MORE = 1.01
 """Messages name bounds a little above what the smallest ensemble needs, because they are rounded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class RefinedRun:
     """The result of `refine_run`.
 
@@ -80,6 +81,11 @@ class RefinedRun:
     model_folder: Path | None
     refit: RefitComparison | None
     n_unmeasured: int
+
+    def __repr__(self) -> str:
+        """Return a line without the tables; `front` shows the ensembles."""
+        written = "" if self.model_folder is None else f", one written to {str(self.model_folder)!r}"
+        return f"{type(self).__name__}({counted(len(self.front), 'ensemble')} on the front{written})"
 
 
 def refine_run(

@@ -86,7 +86,14 @@ def _seconds(given: Any, name: str) -> float | None:
     return None if given is None else parse_seconds(given, name)
 
 
+_LEAST_MEMORY_MIB = 64
+"""An empty worker takes more."""
+
+
 def _memory(given: Any, name: str) -> float | None:
+    if isinstance(given, int | float) and 0 < given < _LEAST_MEMORY_MIB:
+        advice = f"A number means MiB: write '{given:g}GiB' if these are GiB."
+        raise InvalidParameterError(name, given, f"at least {_LEAST_MEMORY_MIB} MiB", advice)
     return None if given is None else parse_memory_mib(given, name)
 
 
@@ -120,7 +127,7 @@ def _seed(given: Any, name: str) -> Any:
         return int(given.randint(2**31 - 1))
     if isinstance(given, np.random.Generator):
         return int(given.integers(2**31 - 1))
-    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 0 <= given < 2**32:
         raise InvalidParameterError(name, given, "a whole number from 0 to 2**32 - 1")
     return given
 
