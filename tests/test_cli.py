@@ -178,6 +178,18 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     assert "10 rows without a target left out" in told and "Ensemble on 230 rows" in told
 
 
+def test_strategies_are_compared_on_a_table(table, tmp_path):
+    options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2]
+    both = [*options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]
+    told = cashmere("compare", table, *both)
+    assert told.count(" on 60 test rows, 2 trials, ") == 4 and "loss against random" in told
+    assert "all trials are first configurations, the same for all strategies" in told
+    assert len(pd.read_csv(tmp_path / "both" / "runs.csv")) == 4
+    assert "test rows" not in cashmere("compare", table, *both)  # all is there
+    told = refused("compare", table, *options, "--strategy", "bo", "--out", tmp_path / "one")
+    assert "strategies must be two or more" in told
+
+
 def test_resume_of_a_finished_run_says_so(run):
     assert "The budget was already spent; add more with --budget." in cashmere("resume", run)
 

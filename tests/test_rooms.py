@@ -28,7 +28,7 @@ ROOMS = [
     *("execution", "storage"),
     *("strategies/shared", "strategies", "study", "analysis", "charts", "explanations", "inspection"),
     *("report", "report/summary", "report/figures", "report/page", "plots"),
-    *("run", "pretraining/collection", "pretraining", "tracking", "estimators", "cli", "__main__"),
+    *("run", "pretraining/collection", "pretraining", "tracking", "estimators", "comparison", "cli", "__main__"),
 ]
 
 ROOMS_OF_BENCHMARKS = [

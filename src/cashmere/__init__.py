@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cashmere.comparison import compare_strategies
     from cashmere.estimators import AutoClassifier, AutoRegressor
     from cashmere.evaluation.table_scores import score_table
     from cashmere.explanations import explain, explain_predictions
@@ -24,6 +25,7 @@ __all__ = [
     "Predictor",
     "Study",
     "cite",
+    "compare_strategies",
     "explain",
     "explain_predictions",
     "export_onnx",
@@ -38,6 +40,7 @@ _HOMES = {
     "Predictor": "cashmere.model.predictor",
     "Study": "cashmere.study",
     "cite": "cashmere.strategies",
+    "compare_strategies": "cashmere.comparison",
     "explain": "cashmere.explanations",
     "explain_predictions": "cashmere.explanations",
     "export_onnx": "cashmere.export",

@@ -1,7 +1,7 @@
 """The command line.
 
-``cashmere inspect | fit | resume | refine | predict | score | export | leaderboard | contest | report |
-explain | watch | mlflow | requirements | inspect-model | sign | verify | key | trust-key | strategies | cite |
+``cashmere inspect | fit | resume | refine | predict | score | export | leaderboard | contest | report | explain |
+watch | mlflow | requirements | inspect-model | sign | verify | key | trust-key | compare | strategies | cite |
 pretrain | demo``. A command belongs to the application as soon as its module is imported; help lists them in the order
 of these imports.
 """
@@ -16,7 +16,8 @@ import typer
 # isort: off
 from cashmere.cli.app import app
 from cashmere.cli import inspecting, searching, refining, predicting, scoring, exporting, showing  # noqa: F401
-from cashmere.cli import explaining, watching, tracking, requiring, trusting, strategies, pretraining, demonstration  # noqa: F401
+from cashmere.cli import explaining, watching, tracking, requiring, trusting, comparing  # noqa: F401
+from cashmere.cli import strategies, pretraining, demonstration  # noqa: F401
 
 # isort: on
 

@@ -1,0 +1,256 @@
+"""Compare strategies on a table of your own: several seeds, a test set per seed, the same rows for all strategies."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.base import clone
+
+from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.files import failures_as, write_atomically
+from cashmere.base.text import counted
+from cashmere.data.frames import to_frame
+from cashmere.data.resampling import make_folds
+from cashmere.data.row_structure import take_structure
+from cashmere.data.target import TargetCoding
+from cashmere.estimators import AutoClassifier, AutoRegressor
+from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RunDirectoryError
+from cashmere.records.origin import OriginKind
+from cashmere.run import RunSettings
+from cashmere.run.run_directory import metric_for
+from cashmere.run.setting_names import check_names
+from cashmere.storage.directory import check_new, read_json, write_json
+
+_RUNS, _SETTINGS = "runs.csv", "comparison.json"
+_COVERAGE = 0.95
+_FREE = ("strategy", "random_state", "run_directory", "resume", "verbose", "n_workers", "executor")
+"""Parameters of the estimator that may differ between calls for one folder; the others decide results."""
+
+_TYPES = {
+    "strategy": "object",
+    "seed": "int64",
+    "trials": "int64",
+    "decided": "int64",
+    "failed": "int64",
+    "members": "int64",
+    "seconds": "float64",
+    "test": "float64",
+    "test_loss": "float64",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StrategyComparison:
+    """What runs of several strategies on one table have given.
+
+    Attributes
+    ----------
+    runs : DataFrame
+        A row per run: ``strategy``, ``seed``, the numbers of ``trials``, of those that the strategy has ``decided``
+        (the first configurations are the same for all), of ``failed`` ones and of ``members``, ``seconds`` of the
+        whole call, the ``test`` score, and ``test_loss``, of which smaller is better.
+    summary : DataFrame
+        A row per strategy, the best first; see `summarise_runs`.
+    metric : str
+        The metric of the run.
+    """
+
+    runs: pd.DataFrame
+    summary: pd.DataFrame
+    metric: str
+
+
+def compare_strategies(
+    estimator: AutoClassifier | AutoRegressor,
+    X: Any,
+    y: Any,
+    *,
+    strategies: Sequence[str] | Mapping[str, Any],
+    folder: str | Path,
+    seeds: int = 5,
+    reference: str | None = None,
+    groups: Any = None,
+    time: Any = None,
+    tell: Callable[[str], object] = lambda line: None,
+) -> StrategyComparison:
+    """Run strategies on a table with several seeds, and compare their ensembles on rows that no run has seen.
+
+    For each seed, a quarter of the rows (at most 20,000) is set aside, spread evenly over the classes; with groups,
+    whole groups are, and in time the newest rows, the same for all seeds. Strategies with the same seed see the same
+    rows. Runs follow one after the other. Each is kept in the folder; calling again with more seeds or strategies
+    repeats no finished run. An interrupted run starts again, so that all have the same time.
+
+    Parameters
+    ----------
+    estimator : AutoClassifier or AutoRegressor
+        Its parameters are those of all runs: budget, metric, space and so on; not its strategy and seed.
+    X, y : table, (n_rows,) array-like
+        As for `AutoClassifier.fit`.
+    strategies : sequence of str, or dict
+        Names with options, such as ``"bo:n_initial=20"``, or strategies of your own by label.
+    folder : path
+        A new folder, or that of an earlier call.
+    seeds : int
+        Number of seeds, at least 2: from 0 on.
+    reference : str, optional
+        The strategy that others are compared with; by default the first.
+    groups, time
+        As for `AutoClassifier.fit`; at most one of the two.
+    tell : callable
+        Gets a line of text after each run.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer than two strategies or seeds, or the reference is none of the strategies.
+    RunDirectoryError
+        If the folder holds something else, or a comparison on other rows or with other settings.
+    CashmereError
+        As `AutoClassifier.fit`.
+
+    Examples
+    --------
+    ::
+
+        found = compare_strategies(
+            AutoClassifier(budget="100trials"), X, y, strategies=["random", "bo", "optdivbo"], folder="comparison"
+        )
+        print(found.summary)
+    """
+    named = dict(strategies) if isinstance(strategies, Mapping) else {each: each for each in strategies}
+    if len(named) < 2:
+        raise InvalidParameterError("strategies", list(named), "two or more different strategies")
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 2:
+        raise InvalidParameterError("seeds", seeds, "a whole number of at least 2: one seed shows no spread")
+    reference = next(iter(named)) if reference is None else reference
+    if reference not in named:
+        raise InvalidParameterError("reference", reference, f"one of the strategies: {', '.join(named)}")
+    frame = to_frame(X).reset_index(drop=True)
+    structure = take_structure(frame, groups=groups, time=time)[1]
+    kind: Literal["regression", "classification"] = (
+        "regression" if isinstance(estimator, AutoRegressor) else "classification"
+    )
+    target, codes = TargetCoding.with_codes(y, kind, n_rows=len(frame))
+    labels = pd.Series(target.decode(codes), name=getattr(y, "name", None))
+    for strategy in named.values():
+        check_names(RunSettings.from_parameters({**estimator.get_params(deep=False), "strategy": strategy}, task=kind))
+    metric, folder = metric_for(estimator.metric, target), Path(folder)
+    _open(folder, estimator, frame, codes)
+    runs = _finished(folder)
+    for seed in range(seeds):
+        (split,) = make_folds(codes, target.task_type, "holdout", seed=seed, structure=structure)
+        train, test = split.train, split.validation
+        for label, strategy in named.items():
+            if ((runs["strategy"] == label) & (runs["seed"] == seed)).any():
+                continue
+            place = folder / _folder_name(label, seed)
+            shutil.rmtree(place, ignore_errors=True)  # of a run that was interrupted
+            model = clone(estimator).set_params(strategy=strategy, random_state=seed, run_directory=place, resume=False)
+            began = perf_counter()
+            model.fit(frame.iloc[train], labels.iloc[train], groups=_rows_of(groups, train), time=_rows_of(time, train))
+            seconds = perf_counter() - began
+            score = float(model.score_table(frame.iloc[test], labels.iloc[test], metrics=[metric]).models.iloc[0, -1])
+            history = model.study_.history
+            decided = sum(each.trial.origin.kind is not OriginKind.WARM_START for each in history)
+            counts = (len(history), decided, len(model.failures_), len(model.ensemble_))
+            row = [label, seed, *counts, round(seconds, 2), score, 1 - score if metric.greater_is_better else score]
+            runs = pd.concat([runs, pd.DataFrame([row], columns=list(_TYPES))], ignore_index=True)
+            write_atomically(folder / _RUNS, runs.to_csv(index=False).encode())
+            judged = f"{metric.name} {score:.5g} on {counted(len(test), 'test row')}"
+            tell(f"{label}, seed {seed}: {judged}, {counted(len(history), 'trial')}, {seconds:.0f} s")
+    return StrategyComparison(runs=runs, summary=summarise_runs(runs, reference=reference), metric=metric.name)
+
+
+def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
+    """Compare the test losses of strategies, paired by seed.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        With the columns ``strategy``, ``seed``, ``test`` and ``test_loss``. Seeds without a run of the reference are
+        left out.
+    reference : str
+        The strategy that others are compared with.
+
+    Returns
+    -------
+    DataFrame
+        A row per strategy, by ascending ``rank``: the number of ``runs``; the mean ``rank`` among the strategies (1 is
+        best, ties share) over the seeds that all have run; the mean ``test`` score; ``change``, the mean of
+        ``test_loss`` relative to that of the reference with the same seed, in per cent (negative is better), with its
+        95 % interval (``lower``, ``upper``) by Student's t over seeds; and with how many seeds the loss was lower
+        (``better``) and higher (``worse``). The interval holds for other seeds and splits of the same rows, not for
+        other tables.
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"strategy": ["bo", "random"] * 2, "seed": [0, 0, 1, 1], "test": [1.0, 1.1, 2.0, 2.4]})
+    >>> found = summarise_runs(runs.assign(test_loss=runs["test"]), reference="bo")
+    >>> found[["strategy", "rank", "change", "worse"]].round(1)
+      strategy  rank  change  worse
+    0       bo   1.0     0.0      0
+    1   random   2.0    15.0      2
+    """
+    losses = runs.pivot(index="seed", columns="strategy", values="test_loss")
+    ranks = losses.dropna().rank(axis=1).mean()
+    losses = losses[losses[reference].notna()]
+    rows = []
+    for name in dict.fromkeys(runs["strategy"]):
+        both = losses[[reference, name]].dropna() if name != reference else losses[[reference]]
+        own, other = both[name].to_numpy(), both[reference].to_numpy()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            changes = np.where(own == other, 0.0, 100 * (own / other - 1))
+        n, mean = len(changes), float(changes.mean()) if len(changes) else np.nan
+        half = stats.t.ppf((1 + _COVERAGE) / 2, n - 1) * changes.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+        scores = runs.loc[runs["strategy"] == name, "test"]
+        better, worse = int((own < other).sum()), int((own > other).sum())
+        rows.append([name, len(scores), ranks[name], scores.mean(), mean, mean - half, mean + half, better, worse])
+    names = ["strategy", "runs", "rank", "test", "change", "lower", "upper", "better", "worse"]
+    return pd.DataFrame(rows, columns=names).sort_values("rank", kind="stable").reset_index(drop=True)
+
+
+def _open(folder: Path, estimator: AutoClassifier | AutoRegressor, frame: pd.DataFrame, codes: AnyArray) -> None:
+    """Make the folder of a comparison, or check that it is of the same rows and settings."""
+    rows = hashlib.sha256(np.ascontiguousarray(pd.util.hash_pandas_object(frame, index=False)).tobytes())
+    rows.update(np.ascontiguousarray(codes).tobytes())
+    parameters = {name: repr(value) for name, value in estimator.get_params().items() if name not in _FREE}
+    asked = {"format": "cashmere comparison", "rows": rows.hexdigest(), **parameters}
+    path = folder / _SETTINGS
+    if not path.exists():
+        check_new(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(path, asked)
+        return
+    stored = read_json(path, dict[str, str])
+    for name in asked:
+        if stored.get(name) != asked[name]:
+            what = "other rows" if name == "rows" else f"{name}={stored.get(name)}"
+            now = "" if name == "rows" else f", not with {asked[name]}"
+            raise RunDirectoryError(folder, f"holds a comparison with {what}{now}. Use another folder.")
+
+
+def _finished(folder: Path) -> pd.DataFrame:
+    path = folder / _RUNS
+    if not path.exists():
+        return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in _TYPES.items()})
+    with failures_as(CorruptStoreError, path, "Restore it from a copy, or compare again in another folder."):
+        return pd.read_csv(path)[list(_TYPES)].astype(_TYPES)
+
+
+def _folder_name(label: str, seed: int) -> str:
+    """Return a name that differs between labels and has no letters that are special in paths."""
+    return f"{re.sub(r'[^A-Za-z0-9_]+', '_', label)[:40]}-{hashlib.sha256(label.encode()).hexdigest()[:6]}-{seed}"
+
+
+def _rows_of(given: Any, rows: IntArray) -> Any:
+    return given if given is None or isinstance(given, str) else np.asarray(given)[rows]

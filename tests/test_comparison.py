@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import cashmere
+from cashmere import AutoClassifier, AutoRegressor
+from cashmere.comparison import compare_strategies, summarise_runs
+from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RunDirectoryError, UnknownNameError
+from cashmere.space import make_space
+from cashmere.strategies import RandomSearch
+
+
+def linear(profile):
+    name = "logistic_regression" if profile.task_type.is_classification else "ridge"
+    return make_space("default", profile).restricted_to([name])
+
+
+def quick(estimator=AutoClassifier, **changes):
+    settings = {"budget": "4trials", "space": linear, "isolation": "none", "resampling": "holdout"}
+    return estimator(**{**settings, **changes})
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(160, 3)), columns=list("abc"), index=rng.permutation(160))
+    X["ward"] = np.arange(160) % 8
+    return X, np.where(X["a"] + rng.normal(size=160) > 0, "yes", "no")
+
+
+def test_strategies_share_rows_and_finished_runs_are_kept(table, tmp_path):
+    X, y = table
+    lines: list[str] = []
+    both = {"strategies": ["random", "bo:n_initial=3"], "folder": tmp_path / "both", "tell": lines.append}
+    first = cashmere.compare_strategies(quick(), X, y, seeds=2, **both)
+    assert len(lines) == 4 and "40 test rows" in lines[0] and "4 trials" in lines[0]
+    assert list(first.runs["strategy"]) == ["random", "bo:n_initial=3"] * 2 and list(first.runs["seed"]) == [0, 0, 1, 1]
+    assert (first.runs["decided"] > 0).all() and (first.runs["test"] == first.runs["test_loss"]).all()
+    more = compare_strategies(quick(n_workers=1), X, y, seeds=3, **both)
+    assert len(lines) == 6
+    pd.testing.assert_frame_equal(more.runs[:4], first.runs)
+    assert set(more.summary["strategy"]) == {"random", "bo:n_initial=3"} and more.metric == "log_loss"
+
+
+def test_interrupted_run_starts_again(table, tmp_path):
+    def stop(line):
+        raise KeyboardInterrupt
+
+    X, y = table
+    both = {"strategies": ["random", "bo"], "folder": tmp_path / "both", "seeds": 2}
+    with pytest.raises(KeyboardInterrupt):
+        compare_strategies(quick(), X, y, tell=stop, **both)
+    (run,) = (path for path in (tmp_path / "both").iterdir() if path.is_dir())
+    pd.read_csv(tmp_path / "both" / "runs.csv")[:0].to_csv(tmp_path / "both" / "runs.csv", index=False)
+    (run / "report.html").unlink()
+    found = compare_strategies(quick(), X, y, **both)
+    whole = compare_strategies(quick(), X, y, **{**both, "folder": tmp_path / "whole"})
+    assert (run / "report.html").exists()
+    pd.testing.assert_frame_equal(found.runs.drop(columns="seconds"), whole.runs.drop(columns="seconds"))
+
+
+def test_values_groups_and_strategies_of_ones_own(table, tmp_path):
+    X, _ = table
+    found = compare_strategies(
+        quick(AutoRegressor, metric="r2"),
+        X,
+        X["b"] * 2 + 1,
+        strategies={"wide": "random", "narrow": RandomSearch},
+        folder=tmp_path / "both",
+        seeds=2,
+        reference="narrow",
+        groups="ward",
+    )
+    assert found.metric == "r2" and (found.runs["test"] > 0.9).all()
+    np.testing.assert_allclose(found.runs["test_loss"], 1 - found.runs["test"])
+    rows = found.summary.set_index("strategy")
+    assert rows.loc["narrow", ["change", "lower", "upper", "better"]].tolist() == [0, 0, 0, 0]
+
+
+def test_folder_of_another_comparison_is_refused(table, tmp_path):
+    X, y = table
+    both = {"strategies": ["random", "bo"], "folder": tmp_path / "both", "seeds": 2}
+    compare_strategies(quick(), X, y, **both)
+    with pytest.raises(RunDirectoryError, match="comparison with budget='4trials', not with '5trials'"):
+        compare_strategies(quick(budget="5trials"), X, y, **both)
+    with pytest.raises(RunDirectoryError, match="comparison with other rows"):
+        compare_strategies(quick(), X[:-1], y[:-1], **both)
+    (tmp_path / "both" / "runs.csv").write_text("strategy\nbo\n")
+    with pytest.raises(CorruptStoreError, match=r"runs\.csv"):
+        compare_strategies(quick(), X, y, **both)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("")
+    with pytest.raises(RunDirectoryError, match=r"notes\.txt"):
+        compare_strategies(quick(), X, y, **{**both, "folder": tmp_path / "mine"})
+
+
+def test_wrong_wishes_are_refused_before_any_run(table, tmp_path):
+    X, y = table
+    wishes = [
+        ({"strategies": ["bo"]}, InvalidParameterError, "strategies must be two or more"),
+        ({"seeds": 1}, InvalidParameterError, "seeds must be a whole number of at least 2"),
+        ({"reference": "tpe"}, InvalidParameterError, "reference must be one of the strategies: random, bo"),
+        ({"strategies": ["random", "boo"]}, UnknownNameError, "Unknown strategy 'boo'"),
+    ]
+    for change, kind, message in wishes:
+        asked = {"strategies": ["random", "bo"], "folder": tmp_path / "never", **change}
+        with pytest.raises(kind, match=message):
+            compare_strategies(quick(), X, y, **asked)
+    assert not (tmp_path / "never").exists()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), n_seeds=st.integers(2, 8))
+def test_changes_are_paired_by_seed(seed, n_seeds):
+    rng = np.random.default_rng(seed)
+    losses = rng.lognormal(size=(n_seeds, 2))
+    runs = pd.DataFrame(
+        {
+            "strategy": ["bo", "random"] * n_seeds,
+            "seed": np.repeat(np.arange(n_seeds), 2),
+            "test": losses.ravel(),
+            "test_loss": losses.ravel(),
+        }
+    ).sample(frac=1, random_state=seed)
+    found = summarise_runs(runs, reference="bo").set_index("strategy").loc["random"]
+    changes = 100 * (losses[:, 1] / losses[:, 0] - 1)
+    expected = stats.ttest_1samp(changes, 0).confidence_interval()
+    assert found[["change", "lower", "upper"]].tolist() == pytest.approx([changes.mean(), *expected])
+    assert found["better"] + found["worse"] == n_seeds
+    assert found["rank"] == pytest.approx(1 + (losses[:, 1] > losses[:, 0]).mean())
