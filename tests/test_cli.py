@@ -178,6 +178,25 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     assert "10 rows without a target left out" in told and "Ensemble on 230 rows" in told
 
 
+def test_labels_are_scored_as_they_are_written(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=120), "when": "2024-01-05"})
+    frame["label"] = np.select([frame["x"] < -0.5, frame["x"] < 0.5], ["None", "01"], "07x")
+    frame.to_parquet(tmp_path / "train.parquet")
+    frame["when"] = "soon"
+    options = ("--target", "label", "--budget", "2trials", "--resampling", "holdout", "--out", tmp_path / "run")
+    cashmere("fit", tmp_path / "train.parquet", *options)
+    frame.to_csv(tmp_path / "test.csv", index=False)
+    assert "Ensemble on 120 rows" in cashmere("score", tmp_path / "run", tmp_path / "test.csv")
+    frame[frame["label"] == "01"].to_csv(tmp_path / "one.csv", index=False)
+    told = cashmere("score", tmp_path / "run", tmp_path / "one.csv", "-o", tmp_path / "scores.json")
+    found = json.loads((tmp_path / "scores.json").read_text())
+    assert found["n_rows"] == (frame["label"] == "01").sum() and f"on {found['n_rows']} rows" in told
+    scores = {each["metric"]: each for each in found["intervals"]}
+    assert scores["roc_auc"]["score"] is None and scores["accuracy"]["lower"] <= scores["accuracy"]["upper"]
+    assert found["models"][0]["model"] == "ensemble"
+
+
 def test_strategies_are_compared_on_a_table(table, tmp_path):
     options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2]
     both = [*options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]

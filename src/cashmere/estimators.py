@@ -34,6 +34,7 @@ from cashmere.run.setting_names import check_names
 from cashmere.storage.trial_tables import failures_table, leaderboard
 
 if TYPE_CHECKING:
+    from cashmere.evaluation.metrics import Metric
     from cashmere.evaluation.table_scores import TableScores
     from cashmere.export import Certificate
 
@@ -208,6 +209,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         assert finished.predictor is not None  # it was requested
         self._predictor = finished.predictor
+        self._metric = finished.metric
         self.study_ = finished.study
         weights = finished.weights
         self.ensemble_ = pd.DataFrame(
@@ -249,13 +251,19 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         return frame if not schema.named else frame.set_axis([column.name for column in schema.columns], axis=1)
 
     def score_table(
-        self, X: Any, y: Any, *, metrics: Sequence[str] | None = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        metrics: str | Metric | Sequence[str | Metric] | None = None,
+        sample_weight: Any = None,
     ) -> TableScores:
         """Score the ensemble and each of its members on rows with a known target; see `cashmere.score_table`."""
-        from cashmere.evaluation.table_scores import score_table
+        from cashmere.evaluation.table_scores import score_table, usual_metrics
 
         check_is_fitted(self)
-        return score_table(self._predictor, self._frame(X), y, metrics=metrics, sample_weight=sample_weight)
+        asked = usual_metrics(self._predictor, self._metric) if metrics is None else metrics
+        return score_table(self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight)
 
     def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:
         """Export the ensemble as one ONNX file that is verified to predict the same; see `cashmere.export.export_onnx`.

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ import cashmere
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.evaluation import table_scores
 from cashmere.evaluation.metrics import metric_from_callable
-from cashmere.exceptions import DataError, SchemaError, UnknownNameError
+from cashmere.exceptions import DataError, InvalidParameterError, RowOrderWarning, SchemaError, UnknownNameError
 from cashmere.space import make_space
 
 
@@ -95,6 +97,63 @@ def test_values_and_custom_metrics(tmp_path):
     assert list(scores.intervals["metric"]) == ["rmse", "mae", "r2"]
     assert list(scores.intervals["better"]) == ["lower", "lower", "higher"]
     assert scores.models["r2"][0] == pytest.approx(sk.r2_score(y[100:], model.predict(X[100:])))
+
+
+def test_classes_are_decided_as_predict_does():
+    y = np.where(np.arange(1000) < 140, "b", "a")
+    X = pd.DataFrame({"u": np.random.default_rng(0).random(1000)})
+    with pytest.warns(UserWarning, match="constant"):
+        model = AutoClassifier(budget="0.01s", decision_threshold=0.14, isolation="none").fit(X, y)
+    found = model.score_table(X, y, metrics="accuracy").models
+    assert found["model"].tolist() == ["ensemble", "constant"]
+    assert found["accuracy"].tolist() == [model.score(X, y)] * 2
+
+
+def test_custom_metric_is_not_taken_for_the_built_in_of_its_name(tmp_path):
+    def accuracy(y_true, y_pred):
+        return -float(np.mean((y_true == 1) & (y_pred == 0)))
+
+    X, y = rows(200, 7)
+    model = AutoClassifier(metric=accuracy, run_directory=tmp_path / "run", **QUICK).fit(X, y)
+    scores = model.score_table(X, y)
+    assert scores.intervals["metric"][0] == "accuracy" and scores.intervals["score"][0] <= 0
+    loaded = cashmere.score_table(tmp_path / "run", X, y)
+    assert loaded.intervals["metric"][0] == "log_loss"
+    assert loaded.models["accuracy"][0] == pytest.approx((model.predict(X) == y).mean())
+
+
+def test_undefined_scores_are_missing(rare):
+    X, y = rows(100, 8)
+    one = rare.score_table(X[y == "no"], y[y == "no"]).intervals.set_index("metric")
+    assert one.loc[["roc_auc", "average_precision", "mcc"], "score"].isna().all()
+    assert one.loc[["log_loss", "accuracy"], "score"].notna().all()
+    auc = metric_from_callable(sk.roc_auc_score, needs="probabilities", name="own_auc")
+    few = np.r_[np.flatnonzero(y == "no")[:40], np.flatnonzero(y == "yes")[:2]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn: some draws have one class
+        found = rare.score_table(X.iloc[few], y[few], metrics=[auc, "roc_auc"]).intervals
+    assert found["score"][0] == pytest.approx(found["score"][1]) and found["lower"].notna().all()
+
+
+def test_metrics_need_names_of_their_own(rare):
+    X, y = rows(20, 9)
+    twice = [metric_from_callable(sk.accuracy_score, name="same"), metric_from_callable(sk.f1_score, name="same")]
+    for metrics in (twice, [metric_from_callable(sk.accuracy_score, name="weight")]):
+        with pytest.raises(InvalidParameterError, match="metrics with different names"):
+            rare.score_table(X, y, metrics=metrics)
+    assert list(rare.score_table(X, y, metrics=["mcc", "mcc"]).intervals["metric"]) == ["mcc"]
+
+
+def test_stacked_members_have_no_weights():
+    X, y = rows(200, 10)
+    scores = AutoClassifier(ensemble="stacking", **QUICK).fit(X, y).score_table(X, y)
+    assert scores.models["weight"][1:].isna().all()
+
+
+def test_target_in_another_order_is_warned_of(rare):
+    X, y = rows(20, 11)
+    with pytest.warns(RowOrderWarning):
+        rare.score_table(X, pd.Series(y).sample(frac=1, random_state=1))
 
 
 def test_what_cannot_be_scored_is_refused(rare):

@@ -9,7 +9,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunPlace, say, typed_errors
+from cashmere.cli.terminal import Quiet, RunPlace, say, tell_unseen, typed_errors
 
 
 @app.command()
@@ -41,7 +41,6 @@ def predict(
 
         from cashmere.cli.output_files import check_output, write_table
         from cashmere.data.reading import read_table
-        from cashmere.data.schema import ColumnKind
         from cashmere.exceptions import IncompatibleParametersError
         from cashmere.model.predictor import Predictor
 
@@ -65,10 +64,7 @@ def predict(
         elif interval is not None:
             columns |= dict(zip(("lower", "upper"), predictor.predict_interval(frame, interval).T, strict=True))
         n_formulas = write_table(pd.DataFrame(columns), output, keep_formulas=keep_formulas)
-        dates = {column.name for column in predictor.schema.columns if column.kind is ColumnKind.DATE}
-        for column, count in predictor.unseen_.items():
-            why = "not read as dates" if column in dates else "not seen in training"
-            say(quiet, f"Note: {counted(count, 'value')} of column {column!r} {why}, treated as missing.")
+        tell_unseen(predictor, quiet=quiet)
         if n_formulas:
             say(
                 quiet,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, typed_errors
+from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, tell_unseen, typed_errors
 
 if TYPE_CHECKING:
     from cashmere.evaluation.table_scores import TableScores
@@ -32,12 +33,16 @@ def score(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write all scores of all models to this file.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write all scores of all models; .json holds intervals, too."
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Score the ensemble of a run, and its members, on new rows."""
     with typed_errors():
+        from cashmere.base.json_files import write_json
         from cashmere.cli.output_files import check_output, write_table
         from cashmere.data.reading import read_table, take_target
         from cashmere.data.target import rows_with_target
@@ -45,20 +50,29 @@ def score(
         from cashmere.model.predictor import Predictor
 
         if output is not None:
-            check_output(output)
+            check_output(output, others=(".json",))
         predictor = Predictor.load(folder)
-        frame = read_table(table, schema=predictor.schema)
         name = str(predictor.information.get("target", "target")) if target is None else target
+        frame = read_table(table, schema=predictor.schema, labels=(name, predictor.target.classes))
         y: Any = take_target(frame, name)
         frame, y, n_missing = rows_with_target(frame, y)
         if n_missing:
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")
         scores = score_table(predictor, frame, y, metrics=metric)
-        if output is not None:
-            write_table(scores.models, output)
-            say(quiet, f"Scores of {counted(len(scores.models), 'model')} written to {output}")
-        elif not quiet:
+        tell_unseen(predictor, quiet=quiet)
+        if metric is None and predictor.information.get("custom_metric", False):
+            own = predictor.information.get("metric")
+            say(quiet, f"Note: the metric of the run, {own!r}, is a custom one: pass it to score_table in Python.")
+        if not quiet:
             _print(scores)
+        if output is not None and output.suffix.lower() == ".json":
+            tables = {"models": scores.models, "intervals": scores.intervals}
+            rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
+            write_json(output, {"n_rows": scores.n_rows, **rows})
+        elif output is not None:
+            write_table(scores.models, output)
+        if output is not None:
+            say(quiet, f"Scores of {counted(len(scores.models), 'model')} written to {output}")
 
 
 def _print(scores: TableScores) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cashmere.base.files import reason
-from cashmere.base.text import clean_text
+from cashmere.base.text import clean_text, counted
 from cashmere.exceptions import (
     CashmereError,
     ClusterWarning,
@@ -36,6 +36,8 @@ from cashmere.exceptions import (
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
+
+    from cashmere.model.predictor import Predictor
 
 INTERRUPTED = 130
 """Exit status after Ctrl+C."""
@@ -98,6 +100,14 @@ def plain(value: object) -> Text:
     from rich.text import Text
 
     return Text(clean_text(f"{value:.5g}" if isinstance(value, float) else value, _LINE_LIMIT, multiline=True))
+
+
+def tell_unseen(predictor: Predictor, *, quiet: bool) -> None:
+    """Say which values of the last table the model did not know."""
+    dates = {column.name for column in predictor.schema.columns if column.kind == "date"}
+    for column, count in predictor.unseen_.items():
+        why = "not read as dates" if column in dates else "not seen in training"
+        say(quiet, f"Note: {counted(count, 'value')} of column {column!r} {why}, treated as missing.")
 
 
 def print_whole(grid: Table) -> None:

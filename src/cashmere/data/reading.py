@@ -11,7 +11,7 @@ import stat
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
@@ -74,7 +74,13 @@ _SPARSE_FIELD = re.compile(rf"\s*(\d+\s+(?:{_QUOTED})|[^,]*)\s*(,|$)")
 """In sparse rows, the number of the column comes first."""
 
 
-def read_table(source: str | Path, *, schema: TableSchema | None = None, check: ReadingCheck = go_on) -> pd.DataFrame:
+def read_table(
+    source: str | Path,
+    *,
+    schema: TableSchema | None = None,
+    labels: tuple[str, Sequence[object]] = ("", ()),
+    check: ReadingCheck = go_on,
+) -> pd.DataFrame:
     r"""Read a table.
 
     Parameters
@@ -88,6 +94,8 @@ def read_table(source: str | Path, *, schema: TableSchema | None = None, check: 
     schema : TableSchema, optional
         Columns of a model. In delimited text, cells that are levels of its categories stay as they are written, even
         if they are words for missing such as ``NA``, or numbers such as ``007``.
+    labels : (str, sequence)
+        Name of the target of a model, and its classes: cells that are texts among these stay as they are written, too.
     check : ReadingCheck
         Called between the steps of reading a Parquet file; may raise to stop. Other files are read in one step.
 
@@ -121,7 +129,7 @@ def read_table(source: str | Path, *, schema: TableSchema | None = None, check: 
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty. Expected a header line and at least one row.")
     if kind in _CSV_SUFFIXES:
-        frame = _read_csv(path, schema)
+        frame = _read_csv(path, schema, labels)
     elif kind in {".parquet", ".pq"} and path.suffix.lower() == kind:
         frame = _read_parquet(path, check)
     elif kind == ".arff":
@@ -347,7 +355,7 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
     return best
 
 
-def _read_csv(path: Path, schema: TableSchema | None) -> pd.DataFrame:
+def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequence[object]]) -> pd.DataFrame:
     encoding = _encoding(path)
     delimiter = _sniff_delimiter(path, encoding)
     with _text(path, encoding, newline="") as text:
@@ -373,8 +381,11 @@ def _read_csv(path: Path, schema: TableSchema | None) -> pd.DataFrame:
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     if delimiter != ",":
         _read_decimal_commas(frame, path, encoding, delimiter)
-    if schema is not None:
-        _restore_levels(frame, schema, path, encoding, delimiter)
+    levels = {} if schema is None else _levels_read_otherwise(frame, schema)
+    name, classes = labels
+    if name in frame.columns and (texts := {label for label in classes if isinstance(label, str)}):
+        levels[list(frame.columns).index(name)] = texts
+    _restore_levels(frame, dict(sorted(levels.items())), path, encoding, delimiter)
     return frame
 
 
@@ -391,9 +402,10 @@ def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimit
             frame.isetitem(i, column.array)
 
 
-def _restore_levels(frame: pd.DataFrame, schema: TableSchema, path: Path, encoding: str, delimiter: str) -> None:
+def _restore_levels(
+    frame: pd.DataFrame, levels: Mapping[int, set[str]], path: Path, encoding: str, delimiter: str
+) -> None:
     """Replace the values of cells that are levels of a model's categories by what is written there."""
-    levels = _levels_read_otherwise(frame, schema)
     if not levels:
         return
     cells = _written_cells(path, encoding, delimiter, list(levels))
@@ -415,7 +427,7 @@ def _levels_read_otherwise(frame: pd.DataFrame, schema: TableSchema) -> dict[int
         is_text = not pd.api.types.is_numeric_dtype(cells.dtype)
         if not is_text or (levels & _WORDS_FOR_MISSING and cells.isna().any()):
             found[i] = levels
-    return dict(sorted(found.items()))
+    return found
 
 
 def _written_cells(path: Path, encoding: str, delimiter: str, positions: list[int]) -> pd.DataFrame:

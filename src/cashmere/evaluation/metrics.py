@@ -372,6 +372,14 @@ _ALIASES = {
 }
 
 
+def is_built_in(metric: Metric) -> bool:
+    """Return whether a metric is one of the package, and not a custom one of the same name."""
+    try:
+        return get_metric(metric.name, metric.task_types[0]).function == metric.function
+    except (UnknownNameError, MetricError):
+        return False
+
+
 def default_metric(task_type: TaskType) -> Metric:
     """Return log loss for classification, root mean squared error for regression.
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
+from cashmere.base.caller import level_of_caller
 from cashmere.data.frames import to_frame
+from cashmere.data.row_order import row_order_hint
 from cashmere.data.rows import check_weight
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, decide
-from cashmere.evaluation.metrics import Metric, get_metric
-from cashmere.exceptions import MetricError, UnknownNameError
+from cashmere.evaluation.metrics import METRICS, Metric, get_metric
+from cashmere.exceptions import InvalidParameterError, MetricError, RowOrderWarning, UnknownNameError
 from cashmere.model.predictor import Predictor
 
 ENSEMBLE = "ensemble"
@@ -25,8 +30,10 @@ _USUAL = {
     TaskType.MULTICLASS: ("log_loss", "roc_auc", "accuracy", "balanced_accuracy", "f1_macro", "mcc"),
     TaskType.REGRESSION: ("rmse", "mae", "r2"),
 }
+_NEEDS_CONTRAST = ("roc_auc", "average_precision", "mcc", "r2")
 _COVERAGE = 0.95
 _RESAMPLES = 200
+_OTHER_COLUMNS = ("model", "algorithm", "weight")
 _MOST_DRAWN = 10_000
 
 
@@ -38,7 +45,8 @@ class TableScores:
     ----------
     models : DataFrame
         A row for the ensemble, then one per member, the best by the first metric first. Columns: ``model``
-        ("ensemble", "trial 17"), ``algorithm``, ``weight``, and one per metric.
+        ("ensemble", "trial 17"), ``algorithm``, ``weight`` (missing if they are stacked), and one per metric. A score
+        that these rows do not define is missing, such as the area under the curve if all are of one class.
     intervals : DataFrame
         A row per metric: ``metric``, the ensemble's ``score``, its 95 % interval (``lower``, ``upper``) by bootstrap
         over rows, and whether ``"higher"`` or ``"lower"`` is ``better``.
@@ -52,11 +60,11 @@ class TableScores:
 
 
 def score_table(
-    predictor: Predictor,
+    model: Predictor | str | Path,
     X: Any,
     y: Any,
     *,
-    metrics: Sequence[str | Metric] | None = None,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     sample_weight: Any = None,
     seed: int = 0,
 ) -> TableScores:
@@ -67,8 +75,8 @@ def score_table(
 
     Parameters
     ----------
-    predictor : Predictor
-        The fitted ensemble, ``Predictor.load("run")``.
+    model : Predictor or path
+        The fitted ensemble, or the run directory to load it from.
     X : (n_rows, n_columns) table
         As for `Predictor.predict`.
     y : (n_rows,) array-like
@@ -92,15 +100,25 @@ def score_table(
     ::
 
         test = pandas.read_csv("test.csv")
-        scores = cashmere.score_table(Predictor.load("run"), test, test["income"])
+        scores = cashmere.score_table("income-run", test, test["income"])
         print(scores.intervals)
     """
+    predictor = model if isinstance(model, Predictor) else Predictor.load(model)
+    hint = row_order_hint(X, y=y, sample_weight=sample_weight)
+    if hint is not None:
+        warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
     frame = to_frame(X, columns=[column.name for column in predictor.schema.columns])
     codes = predictor.target.encode(y, n_rows=len(frame))
-    used = [get_metric(each, predictor.target.task_type) for each in metrics or _usual(predictor)]
+    asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
+    used = [get_metric(each, predictor.target.task_type) for each in dict.fromkeys(asked)]
+    names = [metric.name for metric in used]
+    if len({*names, *_OTHER_COLUMNS}) < len(names) + len(_OTHER_COLUMNS):
+        expected = f"metrics with different names, none of them {', '.join(_OTHER_COLUMNS)}"
+        raise InvalidParameterError("metrics", names, expected)
     weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
-    members = predictor.predict_members(frame)
-    combined = predictor.combine(list(members.values()))
+    outputs = predictor.predict_members(frame)
+    members = {number: _normalised(each) for number, each in outputs.items()}
+    combined = _normalised(predictor.combine(list(outputs.values())))
     counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
 
     def losses(predictions: AnyArray, rows: IntArray) -> Float64:
@@ -108,11 +126,11 @@ def score_table(
         if chosen.ndim == 2:
             certain = as_certain(decide(chosen, predictor.thresholds), chosen.shape[1])
         row_weight = None if weight is None else weight[rows]
-        return np.array([m.loss(codes[rows], certain if m.needs == "labels" else chosen, row_weight) for m in used])
+        return np.array([_loss(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight) for m in used])
 
-    names, of_ensemble = [metric.name for metric in used], losses(combined, counted)
+    of_ensemble = losses(combined, counted)
     of_members = np.array([losses(each, counted) for each in members.values()])
-    shares = getattr(predictor.ensemble, "weights", (1 / len(members),) * len(members))
+    shares = getattr(predictor.ensemble, "weights", (np.nan,) * len(members))  # of stacking there are none
     algorithms = predictor.information.get("algorithms") or {}
     scores = _scores(used, np.vstack([of_ensemble, of_members]))
     models = pd.DataFrame(
@@ -140,14 +158,41 @@ def score_table(
     )
 
 
-def _usual(predictor: Predictor) -> list[str]:
-    """Return the metric of the run, unless it is a custom one, and the usual ones."""
-    usual, name = _USUAL[predictor.target.task_type], str(predictor.information.get("metric"))
-    try:
-        own = get_metric(name, predictor.target.task_type).name
-    except (UnknownNameError, MetricError):
+def _normalised(output: AnyArray) -> Float64:
+    """Return predictions as `Predictor` does: decisions depend on the last digits of ties."""
+    exact = output.astype(np.float64)
+    return exact if exact.ndim == 1 else np.asarray(exact / exact.sum(axis=1, keepdims=True))
+
+
+def usual_metrics(predictor: Predictor, own: Metric | None = None) -> list[str | Metric]:
+    """Return the metric of the run and the usual ones for the task.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The model.
+    own : Metric, optional
+        The metric of the run. By default its name decides; a custom one, which a model does not contain, is left out.
+    """
+    usual, task_type = _USUAL[predictor.target.task_type], predictor.target.task_type
+    if own is None and not predictor.information.get("custom_metric", False):
+        with contextlib.suppress(UnknownNameError, MetricError):  # custom, in models of earlier versions
+            own = get_metric(str(predictor.information.get("metric")), task_type)
+    if own is None:
         return list(usual)
-    return list(dict.fromkeys([own, *usual]))
+    return [own, *(name for name in usual if name != own.name)]
+
+
+def _loss(metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | None) -> float:
+    """Return a loss; NaN where the metric is not defined: rank metrics of one class, R2 of one value."""
+    if metric.name in _NEEDS_CONTRAST and np.all(y == y[0]):
+        return np.nan
+    try:
+        return metric.loss(y, predictions, weight)
+    except MetricError:
+        if metric.name in METRICS:
+            raise
+        return np.nan  # a custom metric may need every class, which a draw of few rows lacks
 
 
 def _scores(metrics: Sequence[Metric], losses: Float64) -> Float64:
@@ -161,5 +206,11 @@ def _bounds(losses: Callable[[IntArray], Float64], rows: IntArray, found: Float6
     """
     rng, n_drawn = np.random.default_rng(seed), min(len(rows), _MOST_DRAWN)
     drawn = np.array([losses(rng.choice(rows, n_drawn)) for _ in range(_RESAMPLES)])
-    ends = np.quantile(drawn, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2], axis=0)
+    ends = _quantiles(drawn, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2])
     return np.asarray(found + (ends - found) * np.sqrt(n_drawn / len(rows)))
+
+
+def _quantiles(drawn: Float64, shares: Sequence[float]) -> Float64:
+    """Return quantiles of each metric over the draws for which it is defined."""
+    columns = [column[~np.isnan(column)] for column in drawn.T]
+    return np.array([np.quantile(c, shares) if len(c) else np.full(len(shares), np.nan) for c in columns]).T

@@ -11,6 +11,7 @@ from cashmere.base.pace import Pace
 from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles.build import Ensemble
 from cashmere.ensembles.stopping import Stop, never
+from cashmere.evaluation.metrics import is_built_in
 from cashmere.model.files import Encoders, model_files, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
@@ -160,6 +161,7 @@ class GrowingModel:
             "task": self._run.target.task_type.value,
             "target": self._run.settings.target_name,
             "metric": self.builder.metric.name,
+            "custom_metric": not is_built_in(self.builder.metric),
             "monotone": list(self._run.settings.monotone),
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
