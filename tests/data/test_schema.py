@@ -337,3 +337,43 @@ def test_check_can_end_the_work_before_any_column(monkeypatch):
         with pytest.raises(TimeoutError):
             work(frame, check=check)
         assert len(asked) < 50
+
+
+def seconds(n=400, start=1_700_000_000):
+    return start + np.random.default_rng(0).permutation(n) * 3.0
+
+
+def test_numbers_that_float32_merges_are_shifted():
+    frame = pd.DataFrame({"at": seconds(), "year": 2000 + np.arange(400) % 25, "gap": np.where(seconds() % 2, 1e9, 1)})
+    schema = infer_schema(frame)
+    assert [column.offset for column in schema.columns] == [1_700_000_000, 0, 0]
+    assert TableSchema.from_json(schema.to_json()) == schema
+    for compact in (False, True):
+        values = schema.code(frame, compact=compact).values
+        np.testing.assert_array_equal(values[:, 0], frame["at"] - 1_700_000_000)
+    new = pd.DataFrame({"at": [None, 1_700_000_010, "1700000003"], "year": 2000, "gap": 1})
+    np.testing.assert_array_equal(schema.code(new).values[:, 0], [np.nan, 10, 3])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    numbers=st.lists(st.floats(-1e30, 1e30), min_size=2, max_size=30, unique=True),
+    shift=st.sampled_from([0.0, 1e9, -1e12, 1e25]),
+)
+def test_shifted_numbers_keep_their_order(numbers, shift):
+    values = np.array(numbers) + shift
+    schema = infer_schema(pd.DataFrame({"x": values, "y": np.arange(len(values))}))
+    (column, _) = schema.columns
+    if column.dropped is None:
+        coded = schema.code(pd.DataFrame({"x": values, "y": 0})).values[:, 0].astype(np.float32)
+        assert np.all(np.diff(coded[np.argsort(values)]) >= 0)
+        if column.offset:
+            assert len(np.unique(coded)) > len(np.unique(values.astype(np.float32)))
+
+
+@pytest.mark.parametrize("offset", [float("inf"), float("nan")])
+def test_stored_offset_must_be_a_number(offset):
+    data = infer_schema(pd.DataFrame({"at": seconds()})).to_json()
+    data["columns"][0]["offset"] = offset
+    with pytest.raises(ValueError, match="offset"):
+        TableSchema.from_json(data)

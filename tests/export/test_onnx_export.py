@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
+import cashmere  # noqa: E402
 from cashmere import AutoClassifier, AutoRegressor, Predictor  # noqa: E402
 from cashmere.cli import app  # noqa: E402
 from cashmere.exceptions import (  # noqa: E402
@@ -93,6 +94,24 @@ def test_file_predicts_without_cashmere(run, table, tmp_path):
     assert labels.tolist() == predictor.predict(rows).tolist()
     given = onnx_inputs(predictor.schema, rows)
     assert all(np.array_equal(given[name], value) for name, value in texts.items())
+
+
+def test_large_numbers_are_shifted_in_the_file_too(tmp_path):
+    rng = np.random.default_rng(0)
+    part = rng.integers(0, 2000, 1200)
+    X = pd.DataFrame({"at": 1_700_000_000 + part, "noise": rng.normal(size=1200)})
+    y = np.where(part // 100 % 2, "yes", "no")
+    include = ["lightgbm", "random_forest"]
+    model = AutoClassifier(budget="2trials", include=include, run_directory=tmp_path / "run", **QUICK)
+    model.fit(X[:900], y[:900])
+    assert model.score(X[900:], y[900:]) > 0.85  # in float32, twenty times would be one
+    loaded = Predictor.load(tmp_path / "run")
+    certificate = export_onnx(loaded, tmp_path / "model.onnx", X[900:])
+    assert certificate.largest < 1e-5
+    inputs = onnx_inputs(loaded.schema, X[900:])
+    assert inputs["at"].dtype == np.float64 and np.array_equal(inputs["at"][:, 0], X["at"][900:])
+    explained = {effect.column: effect for effect in cashmere.explain(tmp_path / "run", repeats=1).effects}
+    assert min(explained["at"].points) >= 1_700_000_000
 
 
 def test_what_differs_too_much_is_not_written(run, table, tmp_path):

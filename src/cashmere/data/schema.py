@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import hashlib
+import math
 import numbers
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,9 @@ _OTHERS_SHARE = 0.05
 _ISO_DATE = r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d{2}:?\d{2})?$"
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.timedelta, pd.Period, pd.Interval)
+_TOLD_APART = 0.9
+"""Share of the distinct numbers of a column that float32 must tell apart."""
+
 LARGEST = float(np.finfo(np.float32).max)
 """Largest number that learners see; larger ones are clipped to it."""
 
@@ -81,6 +85,9 @@ class Column:
         Whether a date column has a time of day in training, and so an ``hour``.
     missing_texts : tuple of str
         Texts among the numbers of a numeric column, such as ``"unknown"``, that are read as missing values.
+    offset : float
+        Subtracted from the numbers of a numeric column before they become float32, which would merge many of them: the
+        smallest number in training, or 0 where nothing would be lost.
     dropped : str or None
         Why the column is not used: ``"constant"``, ``"all missing"``, ``"duplicate of 'x'"`` or
         ``"identifier: every value differs"``.
@@ -91,6 +98,7 @@ class Column:
     categories: tuple[str, ...] = ()
     with_time: bool = False
     missing_texts: tuple[str, ...] = ()
+    offset: float = 0.0
     dropped: str | None = None
 
     @property
@@ -172,6 +180,7 @@ class _StoredColumn(TypedDict):
     categories: NotRequired[list[str]]
     with_time: NotRequired[bool]
     missing_texts: NotRequired[list[str]]
+    offset: NotRequired[float]
     dropped: NotRequired[str | None]
 
 
@@ -237,6 +246,8 @@ class TableSchema:
                 entry["with_time"] = True
             if column.missing_texts:
                 entry["missing_texts"] = list(column.missing_texts)
+            if column.offset:
+                entry["offset"] = column.offset
             if column.dropped is not None:
                 entry["dropped"] = column.dropped
             columns.append(entry)
@@ -259,6 +270,7 @@ class TableSchema:
                 categories=tuple(entry.get("categories", ())),
                 with_time=entry.get("with_time", False),
                 missing_texts=tuple(entry.get("missing_texts", ())),
+                offset=entry.get("offset", 0.0),
                 dropped=entry.get("dropped"),
             )
             for entry in data["columns"]
@@ -270,6 +282,8 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has levels, but is not categorical")
             if column.missing_texts and column.kind is not ColumnKind.NUMERIC:
                 raise ValueError(f"the column {column.name[:80]!r} has texts for missing numbers, but is not numeric")
+            if column.offset and (column.kind is not ColumnKind.NUMERIC or not math.isfinite(column.offset)):
+                raise ValueError(f"the column {column.name[:80]!r} has an offset, but is not numeric, or no number")
         return cls(columns=columns, named=data["named"])
 
     def code(
@@ -399,6 +413,8 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
     bad = 0
     if column.kind is ColumnKind.NUMERIC:
         coded = _numbers(series, column.name, column.missing_texts)[:, None]
+        if column.offset:
+            coded = np.subtract(coded, column.offset, dtype=np.float64)
     elif column.kind is ColumnKind.BOOLEAN:
         coded = _booleans(series, column.name)[:, None]
     elif column.kind is ColumnKind.DATE:
@@ -464,7 +480,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     """Return the column and a digest that is equal for equal content."""
     kind, missing_texts = _infer_kind(name, series)
     categories: tuple[str, ...] = ()
-    with_time = False
+    with_time, offset = False, 0.0
     dropped: str | None = None
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
@@ -472,6 +488,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         content = np.add(numbers, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
         missing = np.isnan(content)
         distinct = _few_distinct(content, missing)
+        offset = _offset(content[~missing]) if kind is ColumnKind.NUMERIC and distinct > 1 else 0.0
     elif kind is ColumnKind.DATE:
         dates, _ = _dates(series, name)
         content, missing = dates.view(np.int64), np.isnat(dates)
@@ -502,9 +519,19 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         categories=used_categories,
         with_time=with_time,
         missing_texts=missing_texts,
+        offset=0.0 if dropped else offset,
         dropped=dropped,
     )
     return column, digest.digest()
+
+
+def _offset(numbers: Float64) -> float:
+    """Return what to subtract from numbers that float32 hardly tells apart, such as seconds since 1970; else 0."""
+    low, high = float(numbers.min()), float(numbers.max())
+    if high - low >= max(abs(low), abs(high)) / 8 or max(abs(low), abs(high)) > LARGEST:
+        return 0.0  # subtracting would gain fewer than three of 24 bits
+    n_distinct, n_told_apart = (len(pd.unique(each)) for each in (numbers, numbers.astype(np.float32)))
+    return low if n_told_apart < _TOLD_APART * n_distinct else 0.0
 
 
 def _few_distinct(content: AnyArray, missing: BoolArray) -> int:

@@ -115,7 +115,7 @@ def _along_numbers(
     # Centred over the rows, not the bins: most rows may share one value, as in a column that is mostly zeros.
     centre = np.array([np.average(np.interp(x[present], edges, each), weights=w[present]) for each in ale.T])
     mean = np.average(_chosen(unseen.predict(rows=rows), outputs), axis=0, weights=w)
-    points = 1970 + edges / _DAYS_PER_YEAR if column.kind is ColumnKind.DATE else edges
+    points = 1970 + edges / _DAYS_PER_YEAR if column.kind is ColumnKind.DATE else edges + column.offset
     return Effect(
         column=column.name,
         kind=column.kind,

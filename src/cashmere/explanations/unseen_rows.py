@@ -39,6 +39,8 @@ class SourceColumn:
         Its columns of `CodedTable.values`: none for text, several for a date.
     text : int or None
         Its number among the text columns.
+    offset : float
+        What has been subtracted from its numbers, see `Column.offset`.
     """
 
     name: str
@@ -46,6 +48,7 @@ class SourceColumn:
     categories: tuple[str, ...] = ()
     places: tuple[int, ...] = ()
     text: int | None = None
+    offset: float = 0.0
 
 
 def source_columns(schema: TableSchema) -> list[SourceColumn]:
@@ -61,6 +64,7 @@ def source_columns(schema: TableSchema) -> list[SourceColumn]:
                 categories=column.categories,
                 places=tuple(range(n_values, n_values + width)),
                 text=n_texts if is_text else None,
+                offset=column.offset,
             )
         )
         n_values, n_texts = n_values + width, n_texts + is_text

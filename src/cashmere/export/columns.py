@@ -52,6 +52,8 @@ def coded_columns(graph: Graph, schema: TableSchema) -> CodedColumns:
             codes.append(graph.codes(graph.node("Squeeze", value, np.array([1])), column.categories))
         elif column.kind is ColumnKind.DATE:
             numbers.append(_date_parts(graph, value, with_time=column.with_time))
+        elif column.offset:
+            numbers.append((value - column.offset).cast(np.float32))
         else:
             numbers.append(value)
     return CodedColumns(numbers=_finite(graph, numbers) if numbers else None, codes=tuple(codes))

@@ -16,10 +16,10 @@ _UNSEEN = "never seen"
 
 
 def input_type(column: Column) -> np.dtype[np.generic]:
-    """Return the input type of a column: strings for categories, float64 for dates, otherwise float32."""
+    """Return the input type of a column: strings for categories, float64 for dates and where float32 is too coarse."""
     if column.kind is ColumnKind.CATEGORICAL:
         return np.dtype(object)
-    return np.dtype(np.float64 if column.kind is ColumnKind.DATE else np.float32)
+    return np.dtype(np.float64 if column.kind is ColumnKind.DATE or column.offset else np.float32)
 
 
 def check_columns_convert(schema: TableSchema) -> None:
@@ -53,8 +53,8 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
     Returns
     -------
     dict of str to (n_rows, 1) array
-        Numbers and booleans as float32, with NaN for missing; dates as float64, in seconds since 1970; categories as
-        strings, with ``""`` for missing.
+        Numbers and booleans as float32, with NaN for missing, or as float64 if float32 cannot tell the numbers of the
+        column apart; dates as float64, in seconds since 1970; categories as strings, with ``""`` for missing.
 
     Raises
     ------
@@ -72,9 +72,9 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
         elif column.kind is ColumnKind.DATE:
             values = np.round(coded.values[:, position[f"{column.name}.days_since_1970"]] * 86_400, 3)
         else:
-            with np.errstate(over="ignore"):
-                values = coded.values[:, position[column.name]].astype(np.float32)
-        inputs[column.name] = values.astype(input_type(column))[:, None]
+            values = coded.values[:, position[column.name]] + column.offset
+        with np.errstate(over="ignore"):
+            inputs[column.name] = values.astype(input_type(column))[:, None]
     return inputs
 
 
