@@ -377,3 +377,18 @@ def test_stored_offset_must_be_a_number(offset):
     data["columns"][0]["offset"] = offset
     with pytest.raises(ValueError, match="offset"):
         TableSchema.from_json(data)
+
+
+def test_levels_spelt_otherwise_are_found():
+    schema = infer_schema(
+        pd.DataFrame({"paid": ["TRUE", "FALSE", "maybe"] * 2, "ward": pd.Categorical(["1", "2", "3"] * 2)})
+    )
+    coded = schema.code(pd.DataFrame({"paid": [True, False, True], "ward": ["1.0", "2.00", "1.5"]}))
+    assert coded.values[:, 0].tolist() == [1, 0, 1]
+    assert coded.values[:2, 1].tolist() == [0, 1] and np.isnan(coded.values[2, 1])
+    assert coded.unseen == {"ward": 1}
+
+
+def test_spelling_that_two_levels_share_stays_unseen():
+    schema = infer_schema(pd.DataFrame({"paid": ["TRUE", "true", "no"] * 2}))
+    assert schema.code(pd.DataFrame({"paid": ["True"]})).unseen == {"paid": 1}

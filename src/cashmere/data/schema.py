@@ -7,6 +7,7 @@ import functools
 import hashlib
 import math
 import numbers
+import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -702,6 +703,21 @@ def label_text(value: object) -> str:
     return str(value).strip()
 
 
+def other_spelling(label: str, levels: tuple[str, ...]) -> str | None:
+    """Return the level that a label spells otherwise, as libraries do; None if there is none.
+
+    Examples
+    --------
+    >>> other_spelling("True", ("TRUE", "FALSE", "unknown")), other_spelling("1.0", ("1", "2"))
+    ('TRUE', '1')
+    """
+    if label.lower() in ("true", "false"):
+        alike = [level for level in levels if level.lower() == label.lower()]
+        return alike[0] if len(alike) == 1 else None
+    whole = re.fullmatch(r"(-?\d+)\.0+", label)
+    return whole[1] if whole and whole[1] in levels else None
+
+
 def _factorised(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
     """Return row codes, -1 where missing, into a list of distinct labels."""
     if isinstance(series.dtype, pd.CategoricalDtype):
@@ -722,7 +738,8 @@ def _category_codes(series: pd.Series[Any], categories: tuple[str, ...]) -> tupl
     """Return codes, NaN where missing or unseen, and the number of unseen values."""
     codes, labels = _factorised(series)
     code_of = {category: float(i) for i, category in enumerate(categories)}
-    table = np.array([code_of.get(label, np.nan) for label in labels] + [np.nan])
+    levels = [label if label in code_of else other_spelling(label, categories) for label in labels]
+    table = np.array([np.nan if level is None else code_of[level] for level in levels] + [np.nan])
     values: Float64 = table[codes]
     return values, int(np.sum(np.isnan(values) & (codes >= 0)))
 

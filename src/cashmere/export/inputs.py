@@ -9,7 +9,7 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.data.frames import to_frame
-from cashmere.data.schema import Column, ColumnKind, TableSchema, read_labels
+from cashmere.data.schema import Column, ColumnKind, TableSchema, other_spelling, read_labels
 from cashmere.exceptions import ConversionError
 
 _UNSEEN = "never seen"
@@ -68,7 +68,7 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
     for column in schema.used:
         if column.kind is ColumnKind.CATEGORICAL:
             series = frame[column.name] if schema.named else frame.iloc[:, _place(schema, column.name)]
-            values = read_labels(series, column.name)
+            values = _as_levels(read_labels(series, column.name), column.categories)
         elif column.kind is ColumnKind.DATE:
             values = np.round(coded.values[:, position[f"{column.name}.days_since_1970"]] * 86_400, 3)
         else:
@@ -76,6 +76,11 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
         with np.errstate(over="ignore"):
             inputs[column.name] = values.astype(input_type(column))[:, None]
     return inputs
+
+
+def _as_levels(labels: AnyArray, levels: tuple[str, ...]) -> AnyArray:
+    spelt = {label: other_spelling(label, levels) for label in set(labels) - set(levels)}
+    return np.array([spelt.get(label) or label for label in labels], dtype=object)
 
 
 def _place(schema: TableSchema, name: str) -> int:
