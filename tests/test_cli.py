@@ -197,6 +197,11 @@ def test_labels_are_scored_as_they_are_written(tmp_path):
     assert found["models"][0]["model"] == "ensemble"
 
 
+def test_constant_model_is_warned_of_even_quietly(table, tmp_path):
+    options = ("--target", "target", "--budget", "1ms", "--out", tmp_path / "run", "--quiet")
+    assert "Warning: No trial has succeeded, so the model predicts a constant." in cashmere("fit", table, *options)
+
+
 def test_strategies_are_compared_on_a_table(table, tmp_path):
     options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2]
     both = [*options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]

@@ -71,6 +71,8 @@ def test_rows_that_the_model_refuses_are_answered_with_its_message(url):
     assert status == 422 and "'age'" in content["detail"]
     status, content = ask(url, [{**row, "age": "very old"}])
     assert status == 422 and "'age'" in content["detail"] and "very old" in content["detail"]
+    status, content = ask(url, [row, {name: value for name, value in row.items() if name != "age"}])
+    assert status == 422 and "same keys" in content["detail"]
     assert ask(url, [])[0] == 422
     assert ask(url, {"rows": 5})[0] == 422
 

@@ -15,6 +15,8 @@ app = FastAPI()
 @app.post("/predict")
 async def predict(rows: list[dict[str, Any]]) -> list[Any]:
     """Predict each row, one request at a time; for more at a time, start more processes: `uvicorn --workers`."""
+    if len({frozenset(row) for row in rows}) > 1:  # pandas would fill in missing values
+        raise HTTPException(422, "All rows must have the same keys. Give null where a value is missing.")
     try:
         return model.predict(pd.DataFrame(rows)).tolist()
     except CashmereError as error:  # it names the column, what was found, and what to try

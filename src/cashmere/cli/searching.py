@@ -286,6 +286,8 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
     if finished.n_newest:
         rows = counted(finished.n_newest, "newest row")
         say(quiet, f"No model has seen the {rows}. Fit the members on all rows with: cashmere refine {folder} --refit")
+    if finished.study.history.incumbent is None:
+        say_error(f"Warning: No trial has succeeded, so the model predicts a constant. Go on: cashmere resume {folder}")
     if finished.interrupted:
         say_error(f"Interrupted; the model is usable. Continue with: cashmere resume {folder}")
         raise typer.Exit(INTERRUPTED)
