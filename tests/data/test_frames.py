@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,3 +102,9 @@ def test_mixed_names_are_a_type_error():
 def test_wrong_number_of_given_names():
     with pytest.raises(ValueError, match="X has 2 features, but 3 features are expected as input"):
         to_frame(np.eye(2), columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("given", ["new.csv", Path("new.csv"), None])
+def test_paths_are_no_tables(given):
+    with pytest.raises(DataError, match=r"Expected 2D array, got .* instead\. Read the file first"):
+        to_frame(given)

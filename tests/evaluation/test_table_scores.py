@@ -11,7 +11,14 @@ import cashmere
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.evaluation import table_scores
 from cashmere.evaluation.metrics import metric_from_callable
-from cashmere.exceptions import DataError, InvalidParameterError, RowOrderWarning, SchemaError, UnknownNameError
+from cashmere.exceptions import (
+    DataError,
+    InvalidParameterError,
+    MetricError,
+    RowOrderWarning,
+    SchemaError,
+    UnknownNameError,
+)
 from cashmere.space import make_space
 
 
@@ -133,6 +140,12 @@ def test_undefined_scores_are_missing(rare):
         warnings.simplefilter("ignore")  # of scikit-learn: some draws have one class
         found = rare.score_table(X.iloc[few], y[few], metrics=[auc, "roc_auc"]).intervals
     assert found["score"][0] == pytest.approx(found["score"][1]) and found["lower"].notna().all()
+
+
+def test_custom_metric_that_fails_on_all_rows_is_an_error(rare):
+    X, y = rows(50, 12)
+    with pytest.raises(MetricError, match="The metric function failed"):
+        rare.score_table(X, y, metrics=[metric_from_callable(lambda y_true, y_pred: 1 / 0)])
 
 
 def test_metrics_need_names_of_their_own(rare):

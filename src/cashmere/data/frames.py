@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,11 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
         raise DataError(
             "Expected 2D array, got dictionaries instead. Pass a DataFrame: pandas.DataFrame([row]) for a single row, "
             "pandas.DataFrame(rows) for a list of rows, pandas.DataFrame(columns) for a dictionary of columns."
+        )
+    if X is None or isinstance(X, str | PathLike):
+        what = "nothing (None)" if X is None else f"the text {str(X)[:100]!r}"
+        raise DataError(
+            f"Expected 2D array, got {what} instead. Read the file first, for example with pandas.read_csv."
         )
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise DataError("Complex data not supported: X holds complex numbers. Split them into two columns each.")

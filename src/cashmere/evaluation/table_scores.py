@@ -19,7 +19,7 @@ from cashmere.data.row_order import row_order_hint
 from cashmere.data.rows import check_weight
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, decide
-from cashmere.evaluation.metrics import METRICS, Metric, get_metric
+from cashmere.evaluation.metrics import Metric, get_metric
 from cashmere.exceptions import InvalidParameterError, MetricError, RowOrderWarning, UnknownNameError
 from cashmere.model.predictor import Predictor
 
@@ -121,12 +121,12 @@ def score_table(
     combined = _normalised(predictor.combine(list(outputs.values())))
     counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
 
-    def losses(predictions: AnyArray, rows: IntArray) -> Float64:
+    def losses(predictions: AnyArray, rows: IntArray, of: Callable[..., float] = _loss) -> Float64:
         chosen = certain = predictions[rows]
         if chosen.ndim == 2:
             certain = as_certain(decide(chosen, predictor.thresholds), chosen.shape[1])
         row_weight = None if weight is None else weight[rows]
-        return np.array([_loss(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight) for m in used])
+        return np.array([of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight) for m in used])
 
     of_ensemble = losses(combined, counted)
     of_members = np.array([losses(each, counted) for each in members.values()])
@@ -142,7 +142,8 @@ def score_table(
         }
     )
     best_first = 1 + np.argsort(of_members[:, 0], kind="stable")
-    lower, upper = np.sort(_scores(used, _bounds(lambda rows: losses(combined, rows), counted, of_ensemble, seed)), 0)
+    bounds = _bounds(lambda rows: losses(combined, rows, _loss_if_defined), counted, of_ensemble, seed)
+    lower, upper = np.sort(_scores(used, bounds), axis=0)
     return TableScores(
         models=models.iloc[[0, *best_first]].reset_index(drop=True),
         intervals=pd.DataFrame(
@@ -187,12 +188,15 @@ def _loss(metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | 
     """Return a loss; NaN where the metric is not defined: rank metrics of one class, R2 of one value."""
     if metric.name in _NEEDS_CONTRAST and np.all(y == y[0]):
         return np.nan
+    return metric.loss(y, predictions, weight)
+
+
+def _loss_if_defined(metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | None) -> float:
+    """Return a loss, or NaN if a custom metric needs more, such as every class, than a draw of few rows has."""
     try:
-        return metric.loss(y, predictions, weight)
+        return _loss(metric, y, predictions, weight)
     except MetricError:
-        if metric.name in METRICS:
-            raise
-        return np.nan  # a custom metric may need every class, which a draw of few rows lacks
+        return np.nan
 
 
 def _scores(metrics: Sequence[Metric], losses: Float64) -> Float64:
