@@ -117,7 +117,7 @@ def test_table_that_cannot_work_is_refused_with_a_reason(name):
         ({"ensemble_size": 0}, "at least 1"),
         ({"n_workers": -1}, "n_workers"),
         ({"lookahead": 0}, "lookahead"),
-        ({"random_state": -5}, "seed"),
+        ({"random_state": -5}, "random_state"),
         ({"isolation": "full"}, "isolation"),
         ({"budget": "eternity"}, "250trials"),
         ({"memory": "much"}, "4GiB"),
