@@ -1351,14 +1351,14 @@ group("Arrays and lists in Python")
 case(
     "None",
     table(lambda: None),
-    "DataError: Expected 2D array, got scalar array instead",
-    "DataError: Expected 2D array, got scalar array instead",
+    "DataError: Expected 2D array, got nothing (None) instead",
+    "DataError: Expected 2D array, got nothing (None) instead",
 )
 case(
     "text",
     table(lambda: "size"),
-    "DataError: Expected 2D array, got scalar array instead",
-    "DataError: Expected 2D array, got scalar array instead",
+    "DataError: Expected 2D array, got the text 'size' instead",
+    "DataError: Expected 2D array, got the text 'size' instead",
 )
 case(
     "number",
