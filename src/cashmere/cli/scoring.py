@@ -67,7 +67,9 @@ def score(
             _print(scores)
         if output is not None and output.suffix.lower() == ".json":
             tables = {"models": scores.models, "intervals": scores.intervals}
-            rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
+            rows = {
+                name: json.loads(table.to_json(orient="records", double_precision=15)) for name, table in tables.items()
+            }
             write_json(output, {"n_rows": scores.n_rows, **rows})
         elif output is not None:
             write_table(scores.models, output)

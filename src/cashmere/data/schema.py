@@ -8,7 +8,7 @@ import hashlib
 import math
 import numbers
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -703,8 +703,10 @@ def label_text(value: object) -> str:
     return str(value).strip()
 
 
-def other_spelling(label: str, levels: tuple[str, ...]) -> str | None:
+def other_spelling(label: str, levels: Collection[str]) -> str | None:
     """Return the level that a label spells otherwise, as libraries do; None if there is none.
+
+    Levels are looked up, so many of them should be a set or the keys of a dict.
 
     Examples
     --------
@@ -738,7 +740,7 @@ def _category_codes(series: pd.Series[Any], categories: tuple[str, ...]) -> tupl
     """Return codes, NaN where missing or unseen, and the number of unseen values."""
     codes, labels = _factorised(series)
     code_of = {category: float(i) for i, category in enumerate(categories)}
-    levels = [label if label in code_of else other_spelling(label, categories) for label in labels]
+    levels = [label if label in code_of else other_spelling(label, code_of) for label in labels]
     table = np.array([np.nan if level is None else code_of[level] for level in levels] + [np.nan])
     values: Float64 = table[codes]
     return values, int(np.sum(np.isnan(values) & (codes >= 0)))

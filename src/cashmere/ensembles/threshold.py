@@ -167,9 +167,9 @@ def choose_thresholds(
 ) -> Float64:
     """Return the thresholds with the lowest loss on these rows.
 
-    For two classes and a built-in metric, every threshold between two rows is tried, in
-    O(n log n). Other metrics are called at about 50 thresholds: quantiles over all rows and over those of the class.
-    With more classes, one threshold after the other is moved to the best of at most 200 places, in up to three rounds.
+    For two classes and a built-in metric, every threshold between two rows is tried, in O(n log n). Other metrics are
+    called at about 50 thresholds: quantiles over all rows and over those of the class. With more classes, one threshold
+    after the other is moved to the best of at most 200 places, in up to three rounds.
 
     Parameters
     ----------

@@ -79,7 +79,8 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
 
 
 def _as_levels(labels: AnyArray, levels: tuple[str, ...]) -> AnyArray:
-    spelt = {label: other_spelling(label, levels) for label in set(labels) - set(levels)}
+    known = set(levels)
+    spelt = {label: other_spelling(label, known) for label in set(labels) - known}
     return np.array([spelt.get(label) or label for label in labels], dtype=object)
 
 

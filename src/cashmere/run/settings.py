@@ -127,9 +127,13 @@ def _seed(given: Any, name: str) -> Any:
         return int(given.randint(2**31 - 1))
     if isinstance(given, np.random.Generator):
         return int(given.integers(2**31 - 1))
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 0 <= given < 2**32:
-        raise InvalidParameterError(name, given, "a whole number from 0 to 2**32 - 1")
+    _check_seed(given, name)
     return given
+
+
+def _check_seed(seed: Any, name: str) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise InvalidParameterError(name, seed, "a whole number from 0 to 2**32 - 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,8 +244,7 @@ class RunSettings:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
                 raise InvalidParameterError(name, value, "a positive number")
-        if not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**32:
-            raise InvalidParameterError("seed", self.seed, "a whole number from 0 to 2**32 - 1")
+        _check_seed(self.seed, "seed")
         if not isinstance(self.opening, str):
             raise InvalidParameterError("opening", self.opening, "'defaults', 'learned', or the path of a file")
         check_deployable(self.deployable)
