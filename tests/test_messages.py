@@ -37,7 +37,7 @@ MESSAGE_AT = {
     **dict.fromkeys(["PredictionError", "SystemRefusalError", "VersionWarning", "RowStructureWarning"], 0),
     **dict.fromkeys(["CallError", "CertificateError", "ClusterWarning", "DeployableWarning"], 0),
     **dict.fromkeys(["ColumnKindWarning", "LatencyWarning", "LeftOutWarning", "TrackingError"], 0),
-    **dict.fromkeys(["RowOrderWarning", "TargetWarning"], 0),
+    **dict.fromkeys(["RowOrderWarning", "TargetWarning", "UnknownValuesWarning"], 0),
     "SystemExit": 0,  # ends a command of the benchmarks
 }
 """Where each error takes its text."""

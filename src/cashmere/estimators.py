@@ -234,6 +234,12 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         result: AnyArray = self._predictor.predict(self._frame(X))
         return result
 
+    @property
+    def unseen_(self) -> dict[str, int]:
+        """Per column, how many values of the last table predicted are not known from training."""
+        check_is_fitted(self)
+        return self._predictor.unseen_
+
     def _frame(self, X: Any) -> pd.DataFrame:
         frame, name, schema = to_frame(X), type(self).__name__, self._predictor.schema
         had_names, has_names = hasattr(self, "feature_names_in_"), feature_names(X) is not None
@@ -257,13 +263,16 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         *,
         metrics: str | Metric | Sequence[str | Metric] | None = None,
         sample_weight: Any = None,
+        groups: Any = None,
     ) -> TableScores:
         """Score the ensemble and each of its members on rows with a known target; see `cashmere.score_table`."""
         from cashmere.evaluation.table_scores import score_table, usual_metrics
 
         check_is_fitted(self)
         asked = usual_metrics(self._predictor, self._metric) if metrics is None else metrics
-        return score_table(self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight)
+        return score_table(
+            self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight, groups=groups
+        )
 
     def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:
         """Export the ensemble as one ONNX file that is verified to predict the same; see `cashmere.export.export_onnx`.
@@ -420,6 +429,8 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         Failed trials, with status, cause and what to try.
     study_ : Study
         The search; ``study_.history`` holds all observations.
+    unseen_ : dict of str to int
+        Per column, how many values of the last table predicted are not known from training; they are taken as missing.
 
     Examples
     --------

@@ -68,6 +68,10 @@ class TargetWarning(UserWarning):
     """The target is among the features; or its classes look like numbers, dates, or one class in several spellings."""
 
 
+class UnknownValuesWarning(UserWarning):
+    """A column of a table to predict has only values that the model does not know from training."""
+
+
 class RowOrderWarning(UserWarning):
     """The target, weights, groups or times have the row labels of the table, but in another order."""
 

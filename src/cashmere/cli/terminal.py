@@ -30,6 +30,7 @@ from cashmere.exceptions import (
     RowStructureWarning,
     SystemRefusalError,
     TargetWarning,
+    UnknownValuesWarning,
     VersionWarning,
 )
 
@@ -42,7 +43,13 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit status after Ctrl+C."""
 
-_OTHER_OPTIONS = {"coverage": "interval", "max_latency": "max_latency", "max_size": "max_size", "path": "onnx"}
+_OTHER_OPTIONS = {
+    "coverage": "interval",
+    "max_latency": "max_latency",
+    "max_size": "max_size",
+    "path": "onnx",
+    "require": "require",
+}
 """Options of the parameters that are not settings of a run."""
 
 _WIDEST = 1000  # more characters than any table has in a line
@@ -155,6 +162,7 @@ _OWN_WARNINGS = (
     LeftOutWarning,
     RowStructureWarning,
     TargetWarning,
+    UnknownValuesWarning,
     VersionWarning,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, Float64
+from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.remote import is_url
 from cashmere.base.text import counted
@@ -22,11 +24,12 @@ from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
+from cashmere.data.unknown_values import unknown_values_hint
 from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.conformal import ConformalScores
 from cashmere.ensembles.threshold import decide
-from cashmere.exceptions import ModelFileError, PredictionError, UsageError
+from cashmere.exceptions import ModelFileError, PredictionError, UnknownValuesWarning, UsageError
 from cashmere.model.archives import check, load, load_fold_models
 from cashmere.model.consistency import check_encoders, check_ensemble, check_members
 from cashmere.model.files import Encoders, entry_path, find_model, read_model
@@ -254,9 +257,11 @@ class Predictor:
         }
 
     def _coded(self, frame: pd.DataFrame) -> CodedTable:
-        """Code a frame, and count unseen categories."""
+        """Code a frame, and count unseen categories; warn if a column has no others."""
         coded = self.schema.code(frame, compact=len(frame) > _CHUNK_ROWS)
         self.unseen_ = dict(coded.unseen)
+        if self.unseen_ and (hint := unknown_values_hint(frame, coded)) is not None:
+            warnings.warn(UnknownValuesWarning(hint), stacklevel=level_of_caller())
         return coded
 
     def predict_members(self, table: Any) -> dict[int, NDArray[np.float32]]:

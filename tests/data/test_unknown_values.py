@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cashmere.data.schema import infer_schema
+from cashmere.data.unknown_values import unknown_values_hint
+
+DAYS = [f"2024-03-{day:02}" for day in range(1, 31)]
+TRAINING = pd.DataFrame(
+    {
+        "size": np.arange(30.0),
+        "colour": ["red", "green", "blue", "grey", "white"] * 6,
+        "sold": DAYS,
+        "flag": ["yes", "no", None] * 10,
+    }
+)
+SCHEMA = infer_schema(TRAINING)
+
+
+def hint(**columns):
+    table = TRAINING.assign(**columns)
+    return unknown_values_hint(table, SCHEMA.code(table))
+
+
+def test_columns_without_a_known_value_are_named():
+    assert hint(colour=["rot", "gruen"] * 15) == (
+        "None of the 30 values of column 'colour' was known in training: it had 'blue', 'green', 'grey' and 2 more and "
+        "now has 'rot', 'gruen'. They are treated as missing; write them as in the training table."
+    )
+    told = hint(colour=["rot"] * 30, sold=[day.replace("-", ".") for day in DAYS])
+    assert "'colour'" in told and "dates such as 2024-01-31 and now has '2024.03.01'" in told
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"colour": ["rot"] * 29 + ["red"]},  # one is known
+        {"colour": [None] * 30},
+        {"colour": ["rot"] * 19 + [None] * 11},  # few
+        {"size": np.arange(30.0) + 1000},
+    ],
+)
+def test_other_tables_are_not_doubted(columns):
+    assert hint(**columns) is None
+
+
+def test_tables_without_names_are_looked_at():
+    schema = infer_schema(TRAINING, named=False)
+    table = TRAINING.assign(colour="rot").set_axis([10, 11, 12, 13], axis=1)
+    assert "'colour' was known in training" in unknown_values_hint(table, schema.code(table))
