@@ -34,10 +34,10 @@ def cashmere(*arguments) -> str:
     return result.output
 
 
-def refused(*arguments) -> str:
-    """Run a command that must end with one of our own errors; return the message."""
+def refused(*arguments, status=2) -> str:
+    """Run a command that must end with one of our own errors, or another status; return the message."""
     result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 2, (result.output, result.exception)
+    assert result.exit_code == status, (result.output, result.exception)
     assert "Traceback" not in result.output
     return " ".join(result.output.split())
 
@@ -176,6 +176,31 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     assert "Unknown column 'target'" in refused("score", run, tmp_path / "other.csv")
     told = cashmere("score", run, tmp_path / "other.csv", "--target", "result")
     assert "10 rows without a target left out" in told and "Ensemble on 230 rows" in told
+
+
+def test_required_scores_decide_the_status(run, table, tmp_path):
+    assert "Requirement" not in cashmere("score", run, table, "--require", "accuracy=0.3", "--require", "log_loss=9")
+    told = refused("score", run, table, "--require", "AUC=1.01", "--require", "log_loss=-1", status=1)
+    assert "roc_auc is " in told and "not at least 1.01" in told and "log_loss is " in told and "not at most -1" in told
+    assert "--require must be of the form METRIC=SCORE" in refused("score", run, table, "--require", "accuracy")
+    assert "Unknown metric 'sharpness'" in refused("score", run, table, "--require", "sharpness=1")
+
+
+def test_weights_and_groups_are_columns(table, tmp_path):
+    weighted = pd.read_csv(table)
+    weighted["persons"] = np.arange(len(weighted)) % 3
+    weighted["household"] = np.arange(len(weighted)) // 4
+    weighted.to_csv(tmp_path / "weighted.csv", index=False)
+    options = ("--target", "target", "--budget", "2trials", "--groups", "household", "--sample-weight", "persons")
+    cashmere("fit", tmp_path / "weighted.csv", *options, "--out", tmp_path / "run")
+    columns = [column.name for column in Predictor.load(tmp_path / "run").schema.columns]
+    assert len(columns) == weighted.shape[1] - 3 and {"target", "persons", "household"}.isdisjoint(columns)
+    options = ("--groups", "household", "--sample-weight", "persons", "-o", tmp_path / "scores.json")
+    n_rows = int((weighted["persons"] > 0).sum())
+    assert f"Ensemble on {n_rows} rows" in cashmere("score", tmp_path / "run", tmp_path / "weighted.csv", *options)
+    assert "Unknown column 'person'" in refused(
+        "fit", tmp_path / "weighted.csv", "--target", "target", "--sample-weight", "person", "--out", tmp_path / "other"
+    )
 
 
 def test_labels_are_scored_as_they_are_written(tmp_path):

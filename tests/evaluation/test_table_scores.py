@@ -91,6 +91,44 @@ def test_intervals_cover_and_shrink_with_rows(rare, monkeypatch):
     assert fewer["upper"] - fewer["lower"] == pytest.approx(widths[1], rel=0.35)
 
 
+def test_intervals_know_groups(rare):
+    """Ten copies of every row are no new information: with groups, intervals are those without the copies."""
+    X, y = rows(150, 13)
+    once = rare.score_table(X, y, metrics=["accuracy", "log_loss"]).intervals
+    names = [f"person {i:03}" for i in range(150)]
+    copies = X.loc[np.tile(X.index, 10)].assign(person=names * 10).reset_index(drop=True)
+    widths = {}
+    for groups in (None, "person", copies["person"].to_numpy()):
+        found = rare.score_table(copies, np.tile(y, 10), metrics=["accuracy", "log_loss"], groups=groups).intervals
+        np.testing.assert_allclose(found["score"], once["score"])
+        widths[str(groups)] = found["upper"] - found["lower"]
+    own, alone, by_name, by_value = once["upper"] - once["lower"], *widths.values()
+    np.testing.assert_allclose(by_name, own, rtol=1e-6)
+    np.testing.assert_array_equal(by_name, by_value)
+    assert (alone < 0.5 * own).all()
+
+
+def test_groups_of_different_sizes_are_drawn_whole(rare, monkeypatch):
+    X, y = rows(600, 14)
+    groups = np.random.default_rng(0).integers(0, 40, 600) ** 2 // 40
+    units = table_scores._Units.of(np.arange(600), groups)
+    drawn = units.draw(500, np.random.default_rng(1))
+    counts = np.bincount(drawn, minlength=600)
+    for group in np.unique(groups):
+        assert len(set(counts[groups == group])) == 1  # all rows of a group equally often
+    whole = rare.score_table(X, y, groups=groups, metrics=["accuracy"]).intervals.loc[0]
+    monkeypatch.setattr(table_scores, "_MOST_DRAWN", 200)
+    fewer = rare.score_table(X, y, groups=groups, metrics=["accuracy"]).intervals.loc[0]
+    assert fewer["upper"] - fewer["lower"] == pytest.approx(whole["upper"] - whole["lower"], rel=0.35)
+
+
+def test_single_group_has_no_interval(rare):
+    X, y = rows(60, 15)
+    weight, groups = np.repeat([1, 0], 30), np.repeat(["a", "b"], 30)
+    found = rare.score_table(X, y, sample_weight=weight, groups=groups, metrics="accuracy").intervals.loc[0]
+    assert np.isfinite(found["score"]) and np.isnan(found["lower"]) and np.isnan(found["upper"])
+
+
 def test_values_and_custom_metrics(tmp_path):
     X = rows(200, 5)[0]
     y = X["a"] - X["b"].abs()
@@ -177,5 +215,9 @@ def test_what_cannot_be_scored_is_refused(rare):
         rare.score_table(X, np.where(y == "yes", "maybe", y))
     with pytest.raises(DataError, match="equally many rows"):
         rare.score_table(X, y[:-1])
+    with pytest.raises(DataError, match="groups must have one value for each of 20 rows; got 3"):
+        rare.score_table(X, y, groups=[1, 2, 3])
+    with pytest.raises(UnknownNameError, match="person"):
+        rare.score_table(X, y, groups="person")
     with pytest.raises(SchemaError, match="lacks 1 column"):
         rare.score_table(X.drop(columns="a"), y)

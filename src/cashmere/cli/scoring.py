@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +11,14 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, tell_unseen, typed_errors
+from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, say_error, tell_unseen, typed_errors
 
 if TYPE_CHECKING:
+    from cashmere.data.task import TaskType
     from cashmere.evaluation.table_scores import TableScores
+
+UNMET = 1
+"""Exit status if a required score is not reached."""
 
 _METRICS_OF_MEMBERS = 3
 """Number of metrics that fit beside the members on a terminal."""
@@ -32,6 +37,20 @@ def score(
             metavar="NAME", help="Metric to compute; repeatable (default: that of the run and the usual ones)."
         ),
     ] = None,
+    sample_weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of groups: intervals say how scores vary from group to group."),
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=SCORE",
+            help="End with status 1 unless the ensemble's score is at least as good, such as roc_auc=0.8; repeatable.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -45,20 +64,24 @@ def score(
         from cashmere.base.json_files import write_json
         from cashmere.cli.output_files import check_output, write_table
         from cashmere.data.reading import read_table, take_target
+        from cashmere.data.rows import take_weight
         from cashmere.data.target import rows_with_target
-        from cashmere.evaluation.table_scores import score_table
+        from cashmere.evaluation.table_scores import score_table, usual_metrics
         from cashmere.model.predictor import Predictor
 
         if output is not None:
             check_output(output, others=(".json",))
         predictor = Predictor.load(folder)
+        required = _read_requirements(require or [], predictor.target.task_type)
         name = str(predictor.information.get("target", "target")) if target is None else target
         frame = read_table(table, schema=predictor.schema, labels=(name, predictor.target.classes))
         y: Any = take_target(frame, name)
         frame, y, n_missing = rows_with_target(frame, y)
         if n_missing:
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")
-        scores = score_table(predictor, frame, y, metrics=metric)
+        weight = None if sample_weight is None else take_weight(frame, sample_weight)
+        metrics = [*(metric or usual_metrics(predictor)), *required]
+        scores = score_table(predictor, frame, y, metrics=metrics, sample_weight=weight, groups=groups)
         tell_unseen(predictor, quiet=quiet)
         if metric is None and predictor.information.get("custom_metric", False):
             own = predictor.information.get("metric")
@@ -75,6 +98,43 @@ def score(
             write_table(scores.models, output)
         if output is not None:
             say(quiet, f"Scores of {counted(len(scores.models), 'model')} written to {output}")
+    if unmet := _unmet(required, scores):
+        for line in unmet:
+            say_error(line)
+        raise typer.Exit(UNMET)
+
+
+def _read_requirements(given: Sequence[str], task_type: TaskType) -> dict[str, float]:
+    """Return required scores by the names of metrics.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError, MetricError
+        If a text is not ``METRIC=SCORE``, or there is no such metric for the task.
+    """
+    from cashmere.evaluation.metrics import get_metric
+    from cashmere.exceptions import InvalidParameterError
+
+    required = {}
+    for text in given:
+        name, _, score = text.partition("=")
+        try:
+            bound = float(score)
+        except ValueError:
+            raise InvalidParameterError("require", text, "of the form METRIC=SCORE, such as accuracy=0.9") from None
+        required[get_metric(name, task_type).name] = bound
+    return required
+
+
+def _unmet(required: Mapping[str, float], scores: TableScores) -> list[str]:
+    """Return a line for each requirement that the ensemble's scores do not meet, missing ones included."""
+    lines = []
+    for metric, found, *_, better in scores.intervals.itertuples(index=False):
+        bound = required.get(metric)
+        if bound is not None and not (found >= bound if better == "higher" else found <= bound):
+            words = "at least" if better == "higher" else "at most"
+            lines.append(f"Requirement not met: {metric} is {found:.5g}, not {words} {bound:.5g}.")
+    return lines
 
 
 def _print(scores: TableScores) -> None:

@@ -97,6 +97,9 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Column of times: later rows are predicted from earlier ones."),
     ] = None,
+    sample_weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")
+    ] = None,
     ensemble: Annotated[
         str, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
     ] = "selection",
@@ -171,6 +174,7 @@ def fit(
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table, take_target
         from cashmere.data.row_structure import take_structure
+        from cashmere.data.rows import take_weight
         from cashmere.data.target import rows_with_target
         from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
@@ -213,6 +217,7 @@ def fit(
         if drop_missing_target:
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
+        weight = None if sample_weight is None else take_weight(frame, sample_weight)
         frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
         given: list[Any] = [y, frame]
         del frame, y  # so that the run holds the only references, and can free their memory early
@@ -221,6 +226,7 @@ def fit(
             given.pop(),
             given.pop(),
             settings,
+            weight=weight,
             structure=structure,
             executor=scheduler,
             load=False,

@@ -16,6 +16,7 @@ from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.data.frames import to_frame
 from cashmere.data.row_order import row_order_hint
+from cashmere.data.row_structure import take_structure
 from cashmere.data.rows import check_weight
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, decide
@@ -66,6 +67,7 @@ def score_table(
     *,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     sample_weight: Any = None,
+    groups: Any = None,
     seed: int = 0,
 ) -> TableScores:
     """Score an ensemble and each of its members on rows that no training has seen.
@@ -85,13 +87,16 @@ def score_table(
         By default the metric of the run and the usual ones for the task.
     sample_weight : (n_rows,) array-like, optional
         Row weights, at least 0.
+    groups : str or (n_rows,) array-like, optional
+        Groups of rows that belong together, such as those of a patient: the name of a column of `X`, or the values.
+        Intervals then say how scores vary from group to group: the bootstrap draws groups instead of rows.
     seed : int
         Seed of the bootstrap.
 
     Raises
     ------
     SchemaError, DataError
-        If a column is missing, or the target holds labels that were not in training.
+        If a column is missing, the target holds labels that were not in training, or weights or groups cannot be used.
     UnknownNameError, MetricError
         If there is no such metric, or it cannot be computed.
 
@@ -104,18 +109,19 @@ def score_table(
         print(scores.intervals)
     """
     predictor = model if isinstance(model, Predictor) else Predictor.load(model)
-    hint = row_order_hint(X, y=y, sample_weight=sample_weight)
+    hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups)
     if hint is not None:
         warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
     frame = to_frame(X, columns=[column.name for column in predictor.schema.columns])
     codes = predictor.target.encode(y, n_rows=len(frame))
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
-    used = [get_metric(each, predictor.target.task_type) for each in dict.fromkeys(asked)]
+    used = list(dict.fromkeys(get_metric(each, predictor.target.task_type) for each in asked))
     names = [metric.name for metric in used]
     if len({*names, *_OTHER_COLUMNS}) < len(names) + len(_OTHER_COLUMNS):
         expected = f"metrics with different names, none of them {', '.join(_OTHER_COLUMNS)}"
         raise InvalidParameterError("metrics", names, expected)
     weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
+    _, structure = take_structure(frame, groups=groups, time=None)
     outputs = predictor.predict_members(frame)
     members = {number: _normalised(each) for number, each in outputs.items()}
     combined = _normalised(predictor.combine(list(outputs.values())))
@@ -142,7 +148,8 @@ def score_table(
         }
     )
     best_first = 1 + np.argsort(of_members[:, 0], kind="stable")
-    bounds = _bounds(lambda rows: losses(combined, rows, _loss_if_defined), counted, of_ensemble, seed)
+    units = _Units.of(counted, None if structure is None else structure.codes[counted])
+    bounds = _bounds(lambda rows: losses(combined, rows, _loss_if_defined), units, of_ensemble, seed)
     lower, upper = np.sort(_scores(used, bounds), axis=0)
     return TableScores(
         models=models.iloc[[0, *best_first]].reset_index(drop=True),
@@ -203,15 +210,54 @@ def _scores(metrics: Sequence[Metric], losses: Float64) -> Float64:
     return np.array([[m.score(loss) for m, loss in zip(metrics, row, strict=True)] for row in losses])
 
 
-def _bounds(losses: Callable[[IntArray], Float64], rows: IntArray, found: Float64, seed: int) -> Float64:
-    """Return both ends of the intervals of losses, ``(2, n_metrics)``, by bootstrap.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Units:
+    """What a bootstrap draws: rows, or groups of rows.
+
+    Attributes
+    ----------
+    rows : (n_rows,) array of int
+        All rows, those of a unit one after the other.
+    starts, sizes : (n_units,) array of int
+        Where the rows of each unit begin, and how many they are.
+    """
+
+    rows: IntArray
+    starts: IntArray
+    sizes: IntArray
+
+    @classmethod
+    def of(cls, rows: IntArray, groups: IntArray | None) -> _Units:
+        """Return the units of rows: each row by itself, or those with the same number in `groups`."""
+        if groups is None:
+            return cls(rows=rows, starts=np.arange(len(rows)), sizes=np.ones(len(rows), dtype=np.int64))
+        _, starts, sizes = np.unique(np.sort(groups), return_index=True, return_counts=True)
+        return cls(rows=rows[np.argsort(groups, kind="stable")], starts=starts, sizes=sizes)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def draw(self, n_units: int, rng: np.random.Generator) -> IntArray:
+        """Return the rows of units drawn with replacement."""
+        drawn = rng.integers(0, len(self), n_units)
+        sizes = self.sizes[drawn]
+        before = np.cumsum(sizes) - sizes
+        positions: IntArray = np.repeat(self.starts[drawn] - before, sizes) + np.arange(sizes.sum())
+        return self.rows[positions]
+
+
+def _bounds(losses: Callable[[IntArray], Float64], units: _Units, found: Float64, seed: int) -> Float64:
+    """Return both ends of the intervals of losses, ``(2, n_metrics)``, by bootstrap; NaN for a single group.
 
     Of many rows, fewer are drawn, and the spread is scaled to the number of rows.
     """
-    rng, n_drawn = np.random.default_rng(seed), min(len(rows), _MOST_DRAWN)
-    drawn = np.array([losses(rng.choice(rows, n_drawn)) for _ in range(_RESAMPLES)])
+    if len(units) == 1 < len(units.rows):
+        return np.full((2, len(found)), np.nan)
+    n_drawn = min(len(units), max(2, round(len(units) * _MOST_DRAWN / len(units.rows))))
+    rng = np.random.default_rng(seed)
+    drawn = np.array([losses(units.draw(n_drawn, rng)) for _ in range(_RESAMPLES)])
     ends = _quantiles(drawn, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2])
-    return np.asarray(found + (ends - found) * np.sqrt(n_drawn / len(rows)))
+    return np.asarray(found + (ends - found) * np.sqrt(n_drawn / len(units)))
 
 
 def _quantiles(drawn: Float64, shares: Sequence[float]) -> Float64:
