@@ -69,6 +69,7 @@ def test_an_hour_that_is_repeated_in_autumn_keeps_its_order():
         ([3, 3], TIME, DataError, "same in all rows"),
         (["spring", "summer"], TIME, ColumnTypeError, r"cannot order rows in time.*'spring'.*to_datetime"),
         ([True, False], TIME, ColumnTypeError, "cannot order rows in time"),
+        (["8:15", "23:05"], TIME, ColumnTypeError, "cannot order rows in time"),  # every day has them
         ([1, "summer"], TIME, ColumnTypeError, "cannot order rows in time"),
         ([[1], [2]], GROUPS, DataError, "one value per row"),
         ([{"a": 1}, {"b": 1}], GROUPS, ColumnTypeError, "dict"),

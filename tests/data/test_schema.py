@@ -48,6 +48,11 @@ KINDS = {
     "few dates among words": (["2020-01-01"] * 9 + ["soon"], {}, CATEGORICAL),
     "almost only dates": (["2020-01-01", "2020-02-01"] * 15 + ["soon"], {}, DATE),
     "durations": (pd.to_timedelta([1, 2], unit="D"), {}, NUMERIC),
+    "durations as text": (["0 days 00:05:00", "1 days 08:00:00", None], {}, NUMERIC),
+    "times of day": ([dt.time(8, 15), dt.time(23, 5), None], {"dtype": object}, NUMERIC),
+    "times of day as text": (["8:15", "23:05"], {}, NUMERIC),
+    "minutes beside hours": (["59:30", "1:02:30"], {}, CATEGORICAL),
+    "times among words": (["8:15", "23:05", "late", "never"], {}, CATEGORICAL),
     "sentences": (["this is a rather long text", "and here is quite another one"], {}, TEXT),
     "repeated sentences": (["one of two long fixed answers", "the other of the two answers"] * 9, {}, CATEGORICAL),
 }
@@ -57,6 +62,39 @@ KINDS = {
 def test_kind_of_column(case):
     values, options, expected = KINDS[case]
     assert kind(values, **options) == expected
+
+
+def test_durations_are_seconds_however_they_are_stored(tmp_path):
+    """A file of a hundred running times, all different, was a column of identifiers, and dropped."""
+    spans = pd.Series(pd.to_timedelta(np.arange(100) * 61.5 + 3000, unit="s"), name="time")
+    as_text = spans.astype(str)
+    clock = as_text.str.removeprefix("0 days ")
+    times = (pd.Timestamp("2024-01-01") + spans).dt.time
+    seconds = spans.dt.total_seconds()
+    for training in (spans, as_text, clock, times):
+        schema = TableSchema.from_json(json.loads(json.dumps(infer_schema(training.to_frame("time")).to_json())))
+        assert schema.columns[0].in_seconds
+        for other in (spans, as_text, clock, times, seconds, seconds.astype(str)):
+            np.testing.assert_allclose(schema.code(other.to_frame("time")).values[:, 0], seconds)
+    text = pd.DataFrame({"time": ["0:05:00", "soon"]})
+    with pytest.raises(SchemaError, match=r"must hold durations or times of day such as 1:30:00 as in.*'soon'"):
+        schema.code(text)
+
+
+def test_words_among_durations_are_missing():
+    table = pd.DataFrame({"time": [f"{h}:{m:02}" for h in range(10) for m in (0, 30)] + ["closed"] * 5})
+    schema = infer_schema(table)
+    (column,) = schema.columns
+    assert column.in_seconds and column.missing_texts == ("closed",)
+    coded = schema.code(table).values[:, 0]
+    assert np.isnan(coded[-5:]).all() and coded[1] == 1800.0
+
+
+def test_numbers_are_not_taken_for_durations():
+    schema = infer_schema(pd.DataFrame({"price": ["1", "2.5"], "ratio": ["16:9", "4:3"]}))
+    assert [column.in_seconds for column in schema.columns] == [False, False]
+    with pytest.raises(SchemaError, match="'price' must hold numbers"):
+        schema.code(pd.DataFrame({"price": ["8:15"], "ratio": ["4:3"]}))
 
 
 def test_columns_without_information_are_dropped_with_reason():

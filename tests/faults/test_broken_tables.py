@@ -126,6 +126,7 @@ def run(tmp_path_factory):
 BY_COMMAND = [case for case in CASES if is_file(case)][::12]
 
 
+@pytest.mark.filterwarnings("default::cashmere.exceptions.UnknownValuesWarning")  # told in a line
 @pytest.mark.parametrize("case", marked(BY_COMMAND))
 def test_predict_by_the_command_line(case, tmp_path, run):
     path = case.build(tmp_path)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntAr
 from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted
+from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
 from cashmere.data.frames import infinity_error
 from cashmere.data.texts import PackedTexts
 from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
@@ -42,7 +43,7 @@ _OTHERS_SHARE = 0.05
 
 _ISO_DATE = r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d{2}:?\d{2})?$"
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
-_SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.timedelta, pd.Period, pd.Interval)
+_SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, pd.Period, pd.Interval)
 _TOLD_APART = 0.9
 """Share of the distinct numbers of a column that float32 must tell apart."""
 
@@ -86,6 +87,8 @@ class Column:
         Whether a date column has a time of day in training, and so an ``hour``.
     missing_texts : tuple of str
         Texts among the numbers of a numeric column, such as ``"unknown"``, that are read as missing values.
+    in_seconds : bool
+        Whether a numeric column held durations or times of day, which are read as seconds.
     offset : float
         Subtracted from the numbers of a numeric column before they become float32, which would merge many of them: the
         smallest number in training, or 0 where nothing would be lost.
@@ -99,6 +102,7 @@ class Column:
     categories: tuple[str, ...] = ()
     with_time: bool = False
     missing_texts: tuple[str, ...] = ()
+    in_seconds: bool = False
     offset: float = 0.0
     dropped: str | None = None
 
@@ -181,6 +185,7 @@ class _StoredColumn(TypedDict):
     categories: NotRequired[list[str]]
     with_time: NotRequired[bool]
     missing_texts: NotRequired[list[str]]
+    in_seconds: NotRequired[bool]
     offset: NotRequired[float]
     dropped: NotRequired[str | None]
 
@@ -247,6 +252,8 @@ class TableSchema:
                 entry["with_time"] = True
             if column.missing_texts:
                 entry["missing_texts"] = list(column.missing_texts)
+            if column.in_seconds:
+                entry["in_seconds"] = True
             if column.offset:
                 entry["offset"] = column.offset
             if column.dropped is not None:
@@ -271,6 +278,7 @@ class TableSchema:
                 categories=tuple(entry.get("categories", ())),
                 with_time=entry.get("with_time", False),
                 missing_texts=tuple(entry.get("missing_texts", ())),
+                in_seconds=entry.get("in_seconds", False),
                 offset=entry.get("offset", 0.0),
                 dropped=entry.get("dropped"),
             )
@@ -283,6 +291,8 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has levels, but is not categorical")
             if column.missing_texts and column.kind is not ColumnKind.NUMERIC:
                 raise ValueError(f"the column {column.name[:80]!r} has texts for missing numbers, but is not numeric")
+            if column.in_seconds and column.kind is not ColumnKind.NUMERIC:
+                raise ValueError(f"the column {column.name[:80]!r} is in seconds, but is not numeric")
             if column.offset and (column.kind is not ColumnKind.NUMERIC or not math.isfinite(column.offset)):
                 raise ValueError(f"the column {column.name[:80]!r} has an offset, but is not numeric, or no number")
         return cls(columns=columns, named=data["named"])
@@ -413,7 +423,7 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
     """Return the value columns of a column other than text, and how many values were not understood."""
     bad = 0
     if column.kind is ColumnKind.NUMERIC:
-        coded = _numbers(series, column.name, column.missing_texts)[:, None]
+        coded = _numbers(series, column.name, column.missing_texts, in_seconds=column.in_seconds)[:, None]
         if column.offset:
             coded = np.subtract(coded, column.offset, dtype=np.float64)
     elif column.kind is ColumnKind.BOOLEAN:
@@ -431,10 +441,10 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
     """Learn the meaning of the columns of the training table.
 
     Text columns are read as numbers if every value parses, or every value but a few texts such as "unknown", see
-    `Column.missing_texts`; as dates if 95 % are ISO dates; as text if they have more than 4 words on average and more
-    than half of the values differ; else as categories. Missing values and blank strings are ignored. Integers stay
-    numbers. Columns without information are dropped, see `Column.dropped`, which may leave none. The result does not
-    depend on the order of the rows.
+    `Column.missing_texts`; likewise as seconds if they are durations or times of day, see `seconds_of_texts`; as dates
+    if 95 % are ISO dates; as text if they have more than 4 words on average and more than half of the values differ;
+    else as categories. Missing values and blank strings are ignored. Integers stay numbers. Columns without information
+    are dropped, see `Column.dropped`, which may leave none. The result does not depend on the order of the rows.
 
     Parameters
     ----------
@@ -479,13 +489,16 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
 
 def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     """Return the column and a digest that is equal for equal content."""
-    kind, missing_texts = _infer_kind(name, series)
+    kind, missing_texts, in_seconds = _infer_kind(name, series)
     categories: tuple[str, ...] = ()
     with_time, offset = False, 0.0
     dropped: str | None = None
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
-        numbers = _numbers(series, name, missing_texts) if kind is ColumnKind.NUMERIC else _booleans(series, name)
+        if kind is ColumnKind.NUMERIC:
+            numbers = _numbers(series, name, missing_texts, in_seconds=in_seconds)
+        else:
+            numbers = _booleans(series, name)
         content = np.add(numbers, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
         missing = np.isnan(content)
         distinct = _few_distinct(content, missing)
@@ -520,6 +533,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         categories=used_categories,
         with_time=with_time,
         missing_texts=missing_texts,
+        in_seconds=in_seconds,
         offset=0.0 if dropped else offset,
         dropped=dropped,
     )
@@ -546,10 +560,27 @@ def _few_distinct(content: AnyArray, missing: BoolArray) -> int:
     return n_distinct
 
 
-def _infer_kind(name: str, series: pd.Series[Any]) -> tuple[ColumnKind, tuple[str, ...]]:
-    """Return what values mean, and which texts among numbers stand for missing ones."""
+class _Reading(NamedTuple):
+    """How values are understood, see `Column`."""
+
+    kind: ColumnKind
+    missing_texts: tuple[str, ...] = ()
+    in_seconds: bool = False
+
+
+def _infer_kind(name: str, series: pd.Series[Any]) -> _Reading:
+    """Return what values mean."""
     kind = _kind_by_type(name, series)
-    return _kind_of_texts(series[_present(series)].astype(str).str.strip()) if kind is None else (kind, ())
+    if kind is None:
+        return _kind_of_texts(series[_present(series)].astype(str).str.strip())
+    return _Reading(kind, in_seconds=kind is ColumnKind.NUMERIC and _holds_times(series))
+
+
+def _holds_times(series: pd.Series[Any]) -> bool:
+    """Return whether a column of numbers, by its type, holds durations or times of day."""
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        return False
+    return series.dtype.kind == "m" or any(isinstance(value, (dt.timedelta, dt.time)) for value in series)
 
 
 def _kind_by_type(name: str, series: pd.Series[Any]) -> ColumnKind | None:
@@ -579,13 +610,13 @@ def _kind_by_type(name: str, series: pd.Series[Any]) -> ColumnKind | None:
         return ColumnKind.BOOLEAN
     if all(issubclass(type_, (dt.date, np.datetime64, pd.Period)) for type_ in types):
         return ColumnKind.DATE
-    if all(issubclass(type_, (numbers.Number, Decimal, np.number, dt.timedelta)) for type_ in types):
+    if all(issubclass(type_, (numbers.Number, Decimal, np.number, dt.timedelta, dt.time)) for type_ in types):
         return ColumnKind.NUMERIC
     return None
 
 
-def _kind_of_texts(texts: pd.Series[str]) -> tuple[ColumnKind, tuple[str, ...]]:
-    """Infer what strings mean, and which of them stand for missing numbers.
+def _kind_of_texts(texts: pd.Series[str]) -> _Reading:
+    """Infer what strings mean.
 
     Each distinct string is examined once, and counts as often as it occurs.
     """
@@ -593,20 +624,24 @@ def _kind_of_texts(texts: pd.Series[str]) -> tuple[ColumnKind, tuple[str, ...]]:
     distinct = pd.Series(counts.index, dtype=object)
     weight = counts.to_numpy() / counts.sum()
     if set(distinct.str.lower()) <= {"true", "false"}:
-        return ColumnKind.BOOLEAN, ()
-    parsed = _parse_numbers(distinct)
+        return _Reading(ColumnKind.BOOLEAN)
+    parsed, in_seconds = _parse_numbers(distinct), False
+    if np.isnan(parsed).all() and not np.isnan(seconds_of_texts(distinct.head(2 * MOST_OTHERS))).all():
+        seconds = seconds_of_texts(distinct)
+        if are_alike(distinct[~np.isnan(seconds)]):
+            parsed, in_seconds = seconds, True
     if not np.isnan(parsed).any():
-        return ColumnKind.NUMERIC, ()
+        return _Reading(ColumnKind.NUMERIC, in_seconds=in_seconds)
     other = ~np.isfinite(parsed)
     are_gaps = other.sum() == 1 or (other.sum() <= MOST_OTHERS and weight[other].sum() <= _OTHERS_SHARE + 1e-12)
     if are_gaps and (~other).sum() >= LEAST_NUMBERS:
-        return ColumnKind.NUMERIC, tuple(sorted(distinct[other]))
+        return _Reading(ColumnKind.NUMERIC, tuple(sorted(distinct[other])), in_seconds)
     if weight[~np.isnat(_parse_dates(distinct))].sum() >= _DATE_SHARE - 1e-12:
-        return ColumnKind.DATE, ()
+        return _Reading(ColumnKind.DATE)
     words = distinct.str.count(r"\s+").to_numpy(dtype=np.float64) + 1
     if float(words @ weight) > _TEXT_WORDS and len(distinct) > _TEXT_DISTINCT * len(texts):
-        return ColumnKind.TEXT, ()
-    return ColumnKind.CATEGORICAL, ()
+        return _Reading(ColumnKind.TEXT)
+    return _Reading(ColumnKind.CATEGORICAL)
 
 
 def _present(series: pd.Series[Any]) -> BoolArray:
@@ -619,7 +654,9 @@ def _present(series: pd.Series[Any]) -> BoolArray:
     return present
 
 
-def _numbers(series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] = ()) -> FloatArray:
+def _numbers(
+    series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] = (), *, in_seconds: bool = False
+) -> FloatArray:
     """Return numbers as float64; float32 ones unchanged, which halves the memory to read."""
     dtype = series.dtype
     kind = getattr(dtype, "kind", "O")
@@ -634,16 +671,20 @@ def _numbers(series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] =
         present = _present(series)
         values = np.full(len(series), np.nan)
         content = series.astype(object)[present]
-        if len(content) and isinstance(content.iloc[0], dt.timedelta):
-            content = content.map(lambda value: value.total_seconds() if isinstance(value, dt.timedelta) else value)
+        if in_seconds or (len(content) and isinstance(content.iloc[0], dt.timedelta)):
+            content = content.map(seconds_of)
         content = content.map(lambda value: _as_float(value) if isinstance(value, (Decimal, Fraction)) else value)
         is_date = content.map(lambda value: isinstance(value, (dt.date, complex))).to_numpy(dtype=bool)
         parsed = _parse_numbers(content)
+        if in_seconds:
+            codes, distinct = pd.factorize(content.map(lambda value: value.strip() if isinstance(value, str) else ""))
+            parsed = np.where(np.isnan(parsed), seconds_of_texts(pd.Series(distinct))[codes], parsed)
         unread = np.flatnonzero(np.isnan(parsed) | is_date)
         texts = [value.strip() if isinstance(value, str) else None for value in content.iloc[unread]]
         bad = [i for i, text in zip(unread, texts, strict=True) if text not in missing_texts]
         if bad:
-            raise _unfit(name, content.iloc[bad[0]], "numbers", len(bad))
+            expected = "durations or times of day such as 1:30:00" if in_seconds else "numbers"
+            raise _unfit(name, content.iloc[bad[0]], expected, len(bad))
         values[present] = parsed
     if np.isinf(values).any():
         raise infinity_error(name)
@@ -785,8 +826,8 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
         If values are neither numbers nor dates.
     """
     with _failures_of(name):
-        kind, missing_texts = _infer_kind(name, series)
-        if kind is ColumnKind.NUMERIC:
+        kind, missing_texts, in_seconds = _infer_kind(name, series)
+        if kind is ColumnKind.NUMERIC and (not in_seconds or series.dtype.kind == "m"):  # times of day begin again
             return _numbers(series, name, missing_texts)
         if kind is ColumnKind.DATE:
             if isinstance(series.dtype, pd.DatetimeTZDtype):

@@ -48,6 +48,7 @@ _RARE_SHARE = 0.05
 
 _COPIES_SHARE = 0.01
 _MOST_WORKERS = 4
+_READ_AS = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATE: "dates", ColumnKind.BOOLEAN: "truth values"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,12 +328,15 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
         is_one = len(dropped) == 1
         sentence = f"{named(tuple(dropped))} {'is' if is_one else 'are'} not used: {why}."
         findings.append(Finding(kind=FindingKind.DROPPED, columns=tuple(dropped), sentence=sentence))
-    for kind in (ColumnKind.NUMERIC, ColumnKind.DATE, ColumnKind.BOOLEAN):
-        converted = tuple(c.name for c in columns if c.stored == "text" and c.kind is kind and c.dropped is None)
-        if converted:
-            what = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATE: "dates", ColumnKind.BOOLEAN: "truth values"}[kind]
-            sentence = f"{named(converted)} {'is' if len(converted) == 1 else 'are'} text, read as {what}."
-            findings.append(Finding(kind=FindingKind.CONVERTED, columns=converted, sentence=sentence))
+    in_seconds = {column.name for column in coded.schema.used if column.in_seconds}
+    converted: dict[str, list[str]] = {}
+    for column in columns:
+        what = "seconds" if column.name in in_seconds else _READ_AS.get(column.kind)
+        if what is not None and column.stored == "text" and column.dropped is None:
+            converted.setdefault(what, []).append(column.name)
+    for what, texts in converted.items():
+        sentence = f"{named(tuple(texts))} {'is' if len(texts) == 1 else 'are'} text, read as {what}."
+        findings.append(Finding(kind=FindingKind.CONVERTED, columns=tuple(texts), sentence=sentence))
     for name, n_unread in coded.unseen.items():
         sentence = f"Column {name!r} has {counted(n_unread, 'value')} that cannot be read, taken for missing."
         findings.append(Finding(kind=FindingKind.UNREAD, columns=(name,), sentence=sentence))
