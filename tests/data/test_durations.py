@@ -39,7 +39,9 @@ def test_times_of_day_are_read(time):
         "days",
         "5 dayss",
         "2024-01-01 08:15:00",
-        "8:15 pm",
+        "13:15 pm",
+        "0:15 am",
+        "8:15 xm",
         "-",
         "+",
         "1 days x",
@@ -51,7 +53,17 @@ def test_other_texts_are_none(text):
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("8:15", 29700), ("-0:00:30", -30), ("+1:00", 3600), ("100:00", 360_000), ("1 day", 86400), ("-2 days", -172_800)],
+    [
+        ("2:30 PM", 52200),
+        ("12:05 a.m.", 300),
+        ("12:05pm", 43500),
+        ("8:15", 29700),
+        ("-0:00:30", -30),
+        ("+1:00", 3600),
+        ("100:00", 360_000),
+        ("1 day", 86400),
+        ("-2 days", -172_800),
+    ],
 )
 def test_hand_written_texts_are_read(text, seconds):
     assert seconds_of_texts(pd.Series([text]))[0] == seconds

@@ -11,7 +11,8 @@ from cashmere.base.arrays import Float64
 
 _TEXT = (
     r"^(?=\S)(?:(?P<days>-?\d{1,7}) days?(?:$|,? ))?"
-    r"(?:(?P<sign>[+-]?)(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d{1,9})?))?)?$"
+    r"(?:(?P<sign>[+-]?)(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d{1,9})?))?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?$"
 )
 _DAY, _HOUR, _MINUTE = 86_400.0, 3_600.0, 60.0
 
@@ -24,7 +25,7 @@ def seconds_of_texts(texts: pd.Series[str]) -> Float64:
     texts : Series of str
         Without blanks around them. Hours and minutes, with or without seconds (``"8:15"``, ``"26:10:00.5"``); days
         before them, or alone, as pandas and Python write them (``"1 days 08:15:00"``, ``"-1 day, 23:59:50"``,
-        ``"30 days"``).
+        ``"30 days"``); times of day also in halves of 12 hours (``"2:30 PM"``).
 
     Examples
     --------
@@ -37,6 +38,10 @@ def seconds_of_texts(texts: pd.Series[str]) -> Float64:
         pd.to_numeric(parts[name]).fillna(0.0).to_numpy(dtype=np.float64)
         for name in ("days", "hours", "minutes", "seconds")
     )
+    half = parts["half"].str.lower()
+    in_halves = half.notna().to_numpy()
+    found = found & ~(in_halves & ((hours < 1) | (hours > 12)))
+    hours = np.where(in_halves, hours % 12 + 12 * (half == "p"), hours)
     sign = np.where(parts["sign"] == "-", -1.0, 1.0)
     total = _DAY * days + sign * (_HOUR * hours + _MINUTE * minutes + seconds)
     return np.where(found, total, np.nan)
