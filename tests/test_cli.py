@@ -163,6 +163,27 @@ def test_leaderboard_and_report_read_the_run(run, tmp_path):
     assert cashmere("report", run).strip().endswith("report.html")
 
 
+def test_kept_columns_are_copied_as_they_are_written(run, table, tmp_path):
+    frame = pd.read_csv(table).head(4).assign(id=["007", "", "=1+1", "1e5"], note=["NA", "a;b", "x", '"q"'])
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    keep = ("--keep", "note", "--keep", "id", "--keep", "note")
+    told = cashmere("predict", run, tmp_path / "new.csv", "-o", tmp_path / "out.csv", "--proba", *keep)
+    assert "1 text that a spreadsheet would run" in told
+    written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+    assert list(written)[:3] == ["note", "id", "prediction"] and len(written) == 4
+    assert written["id"].tolist() == ["007", "", "'=1+1", "1e5"] and written["note"].tolist() == frame["note"].tolist()
+    frame.to_parquet(tmp_path / "new.parquet")
+    cashmere("predict", run, tmp_path / "new.parquet", "-o", tmp_path / "out.parquet", "--keep", "credit_amount")
+    kept = pd.read_parquet(tmp_path / "out.parquet")
+    assert kept["credit_amount"].tolist() == frame["credit_amount"].tolist()
+    assert "Unknown column 'ID'. Did you mean 'id'" in refused(
+        "predict", run, tmp_path / "new.csv", "-o", tmp_path / "other.csv", "--keep", "ID"
+    )
+    frame.assign(prediction=1).to_csv(tmp_path / "new.csv", index=False)
+    told = refused("predict", run, tmp_path / "new.csv", "-o", tmp_path / "other.csv", "--keep", "prediction")
+    assert "--keep must be columns with other names" in told and not (tmp_path / "other.csv").exists()
+
+
 def test_new_rows_are_scored_by_member(run, table, tmp_path):
     told = cashmere("score", run, table)
     assert "Ensemble on 240 rows" in told and "roc_auc" in told and "Its members, best first" in told

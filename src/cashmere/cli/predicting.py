@@ -26,6 +26,10 @@ def predict(
             "share of rows, such as 0.9.",
         ),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Copy this column of the table, such as an identifier; repeatable."),
+    ] = None,
     keep_formulas: Annotated[
         bool,
         typer.Option(
@@ -37,11 +41,9 @@ def predict(
 ) -> None:
     """Predict the rows of a table with the ensemble of a run."""
     with typed_errors():
-        import pandas as pd
-
         from cashmere.cli.output_files import check_output, write_table
-        from cashmere.data.reading import read_table
-        from cashmere.exceptions import IncompatibleParametersError
+        from cashmere.data.reading import read_table, written_columns
+        from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError
         from cashmere.model.predictor import Predictor
 
         check_output(output)
@@ -52,6 +54,7 @@ def predict(
                 {"proba": proba, "task": predictor.target.task_type},
             )
         frame = read_table(table, schema=predictor.schema)
+        kept = written_columns(table, frame, keep or [])
         if proba:
             probabilities = predictor.predict_proba(frame)
             columns = {"prediction": predictor.decide(probabilities)}
@@ -63,7 +66,10 @@ def predict(
             columns |= {f"in_set_{label}": held[:, k] for k, label in enumerate(predictor.classes_)}
         elif interval is not None:
             columns |= dict(zip(("lower", "upper"), predictor.predict_interval(frame, interval).T, strict=True))
-        n_formulas = write_table(pd.DataFrame(columns), output, keep_formulas=keep_formulas)
+        if taken := sorted(columns.keys() & set(kept)):
+            expected = f"columns with other names than those of predictions, {', '.join(columns)}"
+            raise InvalidParameterError("keep", ", ".join(taken), expected, "Rename them in the table.")
+        n_formulas = write_table(kept.assign(**columns), output, keep_formulas=keep_formulas)
         tell_unseen(predictor, quiet=quiet)
         if n_formulas:
             say(

@@ -45,6 +45,7 @@ INTERRUPTED = 130
 
 _OTHER_OPTIONS = {
     "coverage": "interval",
+    "keep": "keep",
     "max_latency": "max_latency",
     "max_size": "max_size",
     "path": "onnx",

@@ -186,6 +186,49 @@ def words_for_missing(source: str | Path, frame: pd.DataFrame) -> dict[str, dict
     return found
 
 
+def written_columns(source: str | Path, frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    r"""Return columns of a table as they are written, such as identifiers with leading zeros.
+
+    Parameters
+    ----------
+    source : str or path
+        A table that `read_table` has read.
+    frame : pandas.DataFrame
+        Its result.
+    names : sequence of str
+        Names of columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns in the order of `names`: the texts of delimited files, nothing missing; the values of other files.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("id,size\n007,1\n,2\n")
+    >>> written_columns(path, read_table(path), ["id"])["id"].tolist()
+    ['007', '']
+    """
+    for name in names:
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, map(str, frame.columns))
+    path = Path(source).expanduser()
+    if not names or _is_openml(source) or _kind_of(path) not in _CSV_SUFFIXES:
+        return frame[list(dict.fromkeys(names))]
+    encoding = _encoding(path)
+    positions = sorted({list(frame.columns).index(name) for name in names})
+    cells = _written_cells(path, encoding, _sniff_delimiter(path, encoding), positions)
+    cells.columns = frame.columns[positions]
+    return cells[list(dict.fromkeys(names))]
+
+
 def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     """Remove the column to predict from a table, and return it.
 
