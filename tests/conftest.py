@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+# Threads of OpenMP that wait must not spin: tests share the cores. Read once, when a library brings OpenMP along.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 TESTS = Path(__file__).parent
 sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 

@@ -123,7 +123,8 @@ def test_rows_without_a_target_are_left_out_where_asked(tmp_path):
 def test_nearly_perfect_scores_are_doubted(tmp_path):
     frame = pd.DataFrame({"noise": np.arange(200) % 7, "copy": np.arange(200) % 2, "bad": np.arange(200) % 2})
     frame.to_csv(tmp_path / "table.csv", index=False)
-    options = ("--target", "bad", "--budget", "4trials", "--resampling", "holdout", "--out", tmp_path / "run")
+    options = ("--target", "bad", "--budget", "4trials", "--resampling", "holdout", "--workers", 1)
+    options = (*options, "--out", tmp_path / "run")
     assert "The ensemble is nearly perfect" in cashmere("fit", tmp_path / "table.csv", *options)
     assert "predicts alone" in cashmere("inspect", tmp_path / "table.csv", "--target", "bad")
 
@@ -213,7 +214,7 @@ def test_weights_and_groups_are_columns(table, tmp_path):
     weighted["household"] = np.arange(len(weighted)) // 4
     weighted.to_csv(tmp_path / "weighted.csv", index=False)
     options = ("--target", "target", "--budget", "2trials", "--groups", "household", "--sample-weight", "persons")
-    cashmere("fit", tmp_path / "weighted.csv", *options, "--out", tmp_path / "run")
+    cashmere("fit", tmp_path / "weighted.csv", *options, "--workers", 1, "--out", tmp_path / "run")
     columns = [column.name for column in Predictor.load(tmp_path / "run").schema.columns]
     assert len(columns) == weighted.shape[1] - 3 and {"target", "persons", "household"}.isdisjoint(columns)
     options = ("--groups", "household", "--sample-weight", "persons", "-o", tmp_path / "scores.json")
@@ -249,7 +250,7 @@ def test_constant_model_is_warned_of_even_quietly(table, tmp_path):
 
 
 def test_strategies_are_compared_on_a_table(table, tmp_path):
-    options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2]
+    options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2, "--workers", 1]
     both = [*options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]
     told = cashmere("compare", table, *both)
     assert told.count(" on 60 test rows, 2 trials, ") == 4 and "loss against random" in told

@@ -54,6 +54,7 @@ def command(monkeypatch, *words: object) -> None:
     main()
 
 
+@pytest.mark.slow
 def test_command_judges_every_table_and_weight_and_draws_one(path, tmp_path, monkeypatch, capsys):
     out, chart = tmp_path / "overlap.csv", tmp_path / "overlap.svg"
     command(

@@ -303,6 +303,7 @@ def test_chart_shows_every_strategy_over_all_evaluations(found, targets):
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_command_continues_where_it_was_stopped(path, tmp_path, monkeypatch, capsys):
     words = ["--datasets", "alpha", "beta", "--trials", 26, "--workers", 1, "--work", tmp_path / "work"]
     words += ["--strategies", "chance=random", "bandit_bo", "--reference", "chance"]
