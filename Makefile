@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo       fit an ensemble to a real table that comes with the package (about 2 minutes)"
-	@echo "make test       lint, types and all tests except the slow ones (under 15 minutes on 2 cores)"
+	@echo "make test       lint, types and all tests except the slow ones (about a quarter of an hour on 2 cores)"
 	@echo "make test-slow  the statistical and the long fault tests"
 	@echo "make test-min   the main tests with the lowest versions that pyproject.toml allows"
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
