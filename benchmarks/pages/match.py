@@ -88,19 +88,10 @@ def _losses(
 
 def summary() -> Statement:
     """Return the sentence of the page that says how good cashmere is."""
-    losses = match_losses()
-    ranks = dict(zip(PEERS, statistics.rank_methods(losses).mean(axis=0), strict=True))
-    wins = {peer: int((losses[OURS] < losses[peer]).sum()) for peer in PEERS[1:]}
     than = ", ".join(f"{name} on {{{peer}}}" for peer, name in NAMES.items()).replace("}", "} of {n}", 1)
     return Statement(
-        text=f"lower loss than {than}; average rank {{ours:.2f}} of {{peers:word}}, the next one {{theirs:.2f}}",
-        values={
-            "n": len(losses),
-            **wins,
-            "ours": ranks[OURS],
-            "theirs": min(ranks[peer] for peer in NAMES),
-            "peers": len(PEERS),
-        },
+        text=f"lower loss than {than}; average rank {{rank:.2f}} of {{peers:word}}, the next one {{next:.2f}}",
+        values={**_standing(match_losses()), "peers": len(PEERS)},
     )
 
 
@@ -110,8 +101,15 @@ def seeds_summary() -> Statement:
         text="In the {n} runs of two seeds, the second on slower machines: average rank {rank:.2f}, the next one "
         "{next:.2f}; lower loss than AutoGluon in {autogluon}, with torch in {autogluon_torch}, than FLAML in {flaml}, "
         "H2O in {h2o}, LightAutoML in {lightautoml}, LightGBM in {lightgbm}",
-        values=_wins_of_both_seeds(),
+        values=_standing(_of_both_seeds()),
     )
+
+
+def _standing(losses: Frame) -> dict[str, float]:
+    """Return the number of rows, in how many the loss is lower than each peer's, and average ranks: ours, the next."""
+    ranks = dict(zip(PEERS, statistics.rank_methods(losses).mean(axis=0), strict=True))
+    wins = {peer: int((losses[OURS] < losses[peer]).sum()) for peer in NAMES}
+    return {"n": len(losses), **wins, "rank": ranks[OURS], "next": min(ranks[peer] for peer in NAMES)}
 
 
 def others_summary() -> Statement:
@@ -195,6 +193,7 @@ def _second_parts() -> Iterator[Statement | Body]:
     """Yield the parts on the second seed."""
     yield _table("data set, second seed", _losses("peers.jsonl", PEERS, seed=1))
     both = _of_both_seeds()
+    of_best = both[OURS] / both[list(NAMES)].min(axis=1)
     yield Statement(
         text="In the {n} runs of both seeds, its average rank is {rank:.2f}, the next one {next:.2f}. Its loss is "
         "lower than AutoGluon's in {autogluon}, with {plain_ratio:.3f} of it (geometric mean), and lower than that of "
@@ -202,12 +201,12 @@ def _second_parts() -> Iterator[Statement | Body]:
         "each run, its loss is lower in {wins}, by {median:.1f} % in the median of all. It has "
         "{lightgbm_ratio:.3f} of LightGBM's loss.",
         values={
-            **_wins_of_both_seeds(),
+            **_standing(both),
             "plain_ratio": _ratio(both[OURS], both["autogluon"]),
             "torch_ratio": _ratio(both[OURS], both["autogluon_torch"]),
             "lightgbm_ratio": _ratio(both[OURS], both["lightgbm"]),
-            "wins": int((both[OURS] < both[list(NAMES)].min(axis=1)).sum()),
-            "median": 100 * (1 - float((both[OURS] / both[list(NAMES)].min(axis=1)).median())),
+            "wins": int((of_best < 1).sum()),
+            "median": 100 * (1 - float(of_best.median())),
         },
     )
 
@@ -215,14 +214,6 @@ def _second_parts() -> Iterator[Statement | Body]:
 def _of_both_seeds() -> Frame:
     """Return the losses of the runs with either seed."""
     return pd.concat([match_losses(), _losses("peers.jsonl", PEERS, seed=1)])
-
-
-def _wins_of_both_seeds() -> dict[str, float]:
-    """Return the number of runs with either seed, in how many the loss is lower than each peer's, and average ranks."""
-    both = _of_both_seeds()
-    ranks = dict(zip(PEERS, statistics.rank_methods(both).mean(axis=0), strict=True))
-    wins = {peer: int((both[OURS] < both[peer]).sum()) for peer in NAMES}
-    return {"n": len(both), **wins, "rank": ranks[OURS], "next": min(ranks[peer] for peer in NAMES)}
 
 
 def _longer_parts() -> Iterator[Statement | Body]:
