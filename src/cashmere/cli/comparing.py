@@ -59,13 +59,13 @@ def compare(
         allow_local_modules(name)
     with typed_errors():
         from cashmere.comparison import compare_strategies
-        from cashmere.data.reading import read_table, take_target
+        from cashmere.data.reading import read_table, take_column
         from cashmere.data.target import check_target, infer_task_type
         from cashmere.data.task import TaskType
         from cashmere.estimators import AutoClassifier, AutoRegressor
 
         frame = read_table(table)
-        y = take_target(frame, target)
+        y = take_column(frame, target, "target")
         kind = infer_task_type(check_target(y)) if task is TaskChoice.AUTO else TaskType(task.value)
         estimator = (AutoClassifier if kind.is_classification else AutoRegressor)(
             budget=budget, metric=metric, space=space, resampling=resampling, n_workers=workers

@@ -31,7 +31,7 @@ def inspect(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
-        from cashmere.data.reading import read_table, take_target, words_for_missing
+        from cashmere.data.reading import read_table, take_column, words_for_missing
         from cashmere.data.schema import ColumnKind
         from cashmere.data.task import TaskType
         from cashmere.inspection import inspect_table
@@ -40,7 +40,7 @@ def inspect(
             check_output(output)
         frame = read_table(table)
         words = words_for_missing(table, frame)
-        y = None if target is None else take_target(frame, target)
+        y = None if target is None else take_column(frame, target, "target")
         found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value))
         if output is not None:
             write_table(found.frame(), output)

@@ -63,8 +63,7 @@ def score(
     with typed_errors():
         from cashmere.base.json_files import write_json
         from cashmere.cli.output_files import check_output, write_table
-        from cashmere.data.reading import read_table, take_target
-        from cashmere.data.rows import take_weight
+        from cashmere.data.reading import read_table, take_column
         from cashmere.data.target import rows_with_target
         from cashmere.evaluation.table_scores import score_table, usual_metrics
         from cashmere.model.predictor import Predictor
@@ -75,11 +74,11 @@ def score(
         required = _read_requirements(require or [], predictor.target.task_type)
         name = str(predictor.information.get("target", "target")) if target is None else target
         frame = read_table(table, schema=predictor.schema, labels=(name, predictor.target.classes))
-        y: Any = take_target(frame, name)
+        y: Any = take_column(frame, name, "target")
         frame, y, n_missing = rows_with_target(frame, y)
         if n_missing:
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")
-        weight = None if sample_weight is None else take_weight(frame, sample_weight)
+        weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
         metrics = [*(metric or usual_metrics(predictor)), *required]
         scores = score_table(predictor, frame, y, metrics=metrics, sample_weight=weight, groups=groups)
         tell_unseen(predictor, quiet=quiet)

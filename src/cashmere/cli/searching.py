@@ -172,9 +172,8 @@ def fit(
     allow_local_modules(strategy)
     with typed_errors(out):
         from cashmere.data.frames import to_frame
-        from cashmere.data.reading import read_table, take_target
+        from cashmere.data.reading import read_table, take_column
         from cashmere.data.row_structure import take_structure
-        from cashmere.data.rows import take_weight
         from cashmere.data.target import rows_with_target
         from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
@@ -213,11 +212,11 @@ def fit(
         check_names(settings)
         clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
         frame = read_table(table, check=reading_check(clock))
-        y: Any = take_target(frame, target)
+        y: Any = take_column(frame, target, "target")
         if drop_missing_target:
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
-        weight = None if sample_weight is None else take_weight(frame, sample_weight)
+        weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
         frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
         given: list[Any] = [y, frame]
         del frame, y  # so that the run holds the only references, and can free their memory early

@@ -172,11 +172,9 @@ def words_for_missing(source: str | Path, frame: pd.DataFrame) -> dict[str, dict
         for i, dtype in enumerate(frame.dtypes)
         if not pd.api.types.is_numeric_dtype(dtype) and frame.iloc[:, i].isna().any()
     ]
-    path = Path(source).expanduser()
-    if not positions or _is_openml(source) or _kind_of(path) not in _CSV_SUFFIXES:
+    cells = _cells_of_source(source, positions) if positions else None
+    if cells is None:
         return {}
-    encoding = _encoding(path)
-    cells = _written_cells(path, encoding, _sniff_delimiter(path, encoding), positions)
     found: dict[str, dict[str, int]] = {}
     for i, name in zip(positions, cells, strict=True):
         words = cells[name][frame.iloc[:, i].isna().to_numpy()].value_counts()
@@ -219,18 +217,23 @@ def written_columns(source: str | Path, frame: pd.DataFrame, names: Sequence[str
     for name in names:
         if name not in frame.columns:
             raise UnknownNameError("column", name, map(str, frame.columns))
-    path = Path(source).expanduser()
-    if not names or _is_openml(source) or _kind_of(path) not in _CSV_SUFFIXES:
-        return frame[list(dict.fromkeys(names))]
-    encoding = _encoding(path)
     positions = sorted({list(frame.columns).index(name) for name in names})
-    cells = _written_cells(path, encoding, _sniff_delimiter(path, encoding), positions)
-    cells.columns = frame.columns[positions]
-    return cells[list(dict.fromkeys(names))]
+    cells = _cells_of_source(source, positions) if positions else None
+    written = frame if cells is None else cells.set_axis(frame.columns[positions], axis=1)
+    return written[list(dict.fromkeys(names))]
 
 
-def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Remove the column to predict from a table, and return it.
+def take_column(frame: pd.DataFrame, name: str, role: str) -> pd.Series[Any]:
+    """Remove a column that is no feature from a table, and return it.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table.
+    name : str
+        Name of the column.
+    role : str
+        What the column is, for messages: ``"target"``, ``"weights"``.
 
     Raises
     ------
@@ -242,13 +245,13 @@ def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     Examples
     --------
     >>> frame = pd.DataFrame({"size": [1, 2], "price": [10, 20]})
-    >>> take_target(frame, "price").tolist(), list(frame)
+    >>> take_column(frame, "price", "target").tolist(), list(frame)
     ([10, 20], ['size'])
     """
     if name not in frame.columns:
         raise UnknownNameError("column", name, map(str, frame.columns))
     if frame.shape[1] == 1:
-        raise DataError(f"There is no column beside the target {name!r}. Expected at least one feature.")
+        raise DataError(f"There is no column beside the {role} {name!r}. Expected at least one feature.", column=name)
     return frame.pop(name)
 
 
@@ -471,6 +474,15 @@ def _levels_read_otherwise(frame: pd.DataFrame, schema: TableSchema) -> dict[int
         if not is_text or (levels & _WORDS_FOR_MISSING and cells.isna().any()):
             found[i] = levels
     return found
+
+
+def _cells_of_source(source: str | Path, positions: list[int]) -> pd.DataFrame | None:
+    """Return columns of a table as `_written_cells` does, None if it is no delimited file."""
+    path = Path(source).expanduser()
+    if _is_openml(source) or _kind_of(path) not in _CSV_SUFFIXES:
+        return None
+    encoding = _encoding(path)
+    return _written_cells(path, encoding, _sniff_delimiter(path, encoding), positions)
 
 
 def _written_cells(path: Path, encoding: str, delimiter: str, positions: list[int]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.sorting import sorted_by
 from cashmere.data.row_structure import RowStructure
 from cashmere.data.schema import TableSchema, infer_schema
-from cashmere.exceptions import DataError, UnknownNameError
+from cashmere.exceptions import DataError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,29 +57,6 @@ class CanonicalRows:
         """
         complete = len(self.source) == len(self.given)
         return infer_schema(self.given if complete else self.frame, named=named, check=check)
-
-
-def take_weight(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Remove the column of row weights from a table of features, and return it.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such column.
-    DataError
-        If there is no other column.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"size": [1, 2], "rows": [3, 1]})
-    >>> take_weight(frame, "rows").tolist(), list(frame)
-    ([3, 1], ['size'])
-    """
-    if name not in frame.columns:
-        raise UnknownNameError("column", name, map(str, frame.columns))
-    if frame.shape[1] == 1:
-        raise DataError(f"There is no column beside the weights {name!r}. Expected at least one feature.", column=name)
-    return frame.pop(name)
 
 
 def check_weight(weight: Any, n_rows: int) -> Float64:
