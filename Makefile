@@ -52,7 +52,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python .ci/check_constraints.py
 
 types: $(VENV)/.dev
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy
 
 # Two processes, each with one thread for its arithmetic: small products wait longer for threads than they compute.
 unit: $(VENV)/.dev browser

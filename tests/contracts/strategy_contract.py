@@ -231,6 +231,14 @@ class StrategyContract:
     def strategy(self, strategy_factory: StrategyFactory, space: ConfigurationSpace) -> Strategy:
         return strategy_factory(space)
 
+    @pytest.fixture
+    def trials(self, request: pytest.FixtureRequest, strategy_factory: StrategyFactory) -> tuple[Observation, ...]:
+        """Return the first trials of the strategy with seed 0: decided once, looked at by many tests."""
+        contract = request.cls
+        if "made_trials" not in vars(contract):
+            contract.made_trials = run_trials(strategy_factory(cash_space()), 2 * N_TRIALS)
+        return contract.made_trials
+
     def test_it_is_a_strategy(self, strategy):
         assert isinstance(strategy, Strategy)
         called_after = type(self).__name__.removeprefix("Test")
@@ -241,26 +249,28 @@ class StrategyContract:
             if isinstance(factory, Preset):
                 assert all(getattr(strategy, option) == value for option, value in factory.options.items())
 
-    def test_suggestions_are_valid_in_the_space(self, strategy, space):
-        for observation in run_trials(strategy, 2 * N_TRIALS):
+    def test_suggestions_are_valid_in_the_space(self, trials, strategy, space):
+        for observation in trials:
             configuration = observation.trial.configuration
-            assert configuration.config_space is space
             configuration.check_valid_configuration()
             Configuration(space, values=dict(configuration))
             assert observation.trial.origin
+        for n in (0, N_TRIALS):
+            history = history_of(reloaded(trials[:n], space))
+            suggestion = strategy.suggest(history, np.random.default_rng(0))
+            assert suggestion.configuration.config_space is space
 
-    def test_no_configuration_is_suggested_twice(self, strategy):
-        seen = keys(run_trials(strategy, 2 * N_TRIALS))
+    def test_no_configuration_is_suggested_twice(self, trials):
+        seen = keys(trials)
         assert len(set(seen)) == len(seen)
 
-    def test_same_seed_gives_the_same_trajectory(self, strategy_factory):
-        one, two, other = (keys(run_trials(strategy_factory(cash_space()), N_TRIALS, seed=s)) for s in (3, 3, 4))
-        assert one == two
-        assert one != other
+    def test_same_seed_gives_the_same_trajectory(self, trials, strategy_factory):
+        same, other = (keys(run_trials(strategy_factory(cash_space()), N_TRIALS, seed=s)) for s in (0, 4))
+        assert same == keys(trials)[:N_TRIALS]
+        assert other != same
 
-    def test_another_process_gives_the_same_trajectory(self, strategy_factory):
-        here = keys(run_trials(strategy_factory(cash_space()), N_TRIALS, seed=3))
-        assert trajectory_elsewhere(strategy_factory, N_TRIALS, 3) == here
+    def test_another_process_gives_the_same_trajectory(self, trials, strategy_factory):
+        assert trajectory_elsewhere(strategy_factory, N_TRIALS, 0) == keys(trials)[:N_TRIALS]
 
     @pytest.mark.parametrize("worst_loss", [1.0, None])
     @pytest.mark.parametrize(
@@ -276,16 +286,18 @@ class StrategyContract:
         assert len(set(seen)) == N_TRIALS
 
     @pytest.mark.parametrize("loss", [float("inf"), 1e300, -1e300, 0.0])
-    def test_strange_losses_are_survived(self, strategy, loss):
-        observations = list(run_trials(strategy, N_TRIALS))
+    def test_strange_losses_are_survived(self, trials, strategy, space, loss):
+        observations = list(reloaded(trials[:N_TRIALS], space))
         for i in range(0, N_TRIALS, 2):
             observations[i] = succeed(observations[i].trial, loss)
         history = history_of(observations, worst_loss=None)
         strategy.suggest(history, np.random.default_rng(0)).configuration.check_valid_configuration()
 
     @pytest.mark.parametrize("lookahead", [1, 4])
-    def test_resuming_after_any_prefix_equals_the_uninterrupted_run(self, strategy_factory, lookahead):
-        uninterrupted = run_trials(strategy_factory(cash_space()), N_TRIALS, lookahead=lookahead)
+    def test_resuming_after_any_prefix_equals_the_uninterrupted_run(self, trials, strategy_factory, lookahead):
+        uninterrupted = trials[:N_TRIALS]
+        if lookahead > 1:
+            uninterrupted = run_trials(strategy_factory(cash_space()), N_TRIALS, lookahead=lookahead)
         for n in range(0, N_TRIALS, 3):
             space = cash_space()
             prefix = reloaded(uninterrupted[:n], space)
@@ -296,10 +308,12 @@ class StrategyContract:
         seen = keys(run_trials(strategy, 3 * N_TRIALS, lookahead=8))
         assert len(set(seen)) == len(seen)
 
-    def test_decisions_taken_together_are_valid_and_new_and_depend_on_the_generator_alone(self, strategy, space):
+    def test_decisions_taken_together_are_valid_and_new_and_depend_on_the_generator_alone(
+        self, trials, strategy, space
+    ):
         if not (isinstance(strategy, BatchStrategy) and strategy.decides_in_batches):
             return
-        observations = run_trials(strategy, N_TRIALS)
+        observations = reloaded(trials[:N_TRIALS], space)
         for n_known in (2, N_TRIALS - 1):
             pending = [o.trial for o in observations[n_known:]]
             history = history_of(observations[:n_known], pending=pending)
@@ -336,8 +350,8 @@ class StrategyContract:
         )
 
     @pytest.mark.parametrize("seconds", [float("inf"), 0.5])
-    def test_with_a_budget_of_time_the_history_decides_too(self, strategy_factory, space, seconds):
-        observations = run_trials(strategy_factory(space), N_TRIALS)
+    def test_with_a_budget_of_time_the_history_decides_too(self, trials, strategy_factory, space, seconds):
+        observations = reloaded(trials[:N_TRIALS], space)
         timed = [replace(o, outcome=replace(o.outcome, duration_seconds=0.1 * i)) for i, o in enumerate(observations)]
         history = history_of(timed[:-2], pending=[observations[-2].trial])
         history = replace(history, time_left=TimeLeft(share=0.6, seconds=seconds))
@@ -358,10 +372,9 @@ class StrategyContract:
         space = ConfigurationSpace({"algorithm": ["only"]}, seed=0)
         assert len(set(keys(run_trials(strategy_factory(space), N_TRIALS)))) == 1
 
-    def test_it_survives_pickling(self, strategy, space):
-        observations = run_trials(strategy, N_TRIALS)
+    def test_it_survives_pickling(self, trials, strategy, space):
         copy = pickle.loads(pickle.dumps(strategy))
-        history = history_of(observations)
+        history = history_of(reloaded(trials[:N_TRIALS], space))
         one, two = (s.suggest(history, np.random.default_rng(5)) for s in (strategy, copy))
         assert dict(one.configuration) == dict(two.configuration)
 
