@@ -9,7 +9,12 @@ import pytest
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.frames import to_frame
-from cashmere.exceptions import ArtefactError, CorruptStoreError
+from cashmere.exceptions import (
+    ArtefactError,
+    CorruptStoreError,
+    IncompatibleParametersError,
+    InvalidParameterError,
+)
 from cashmere.metalearning.opening import Opening, OpeningStep, shipped_opening
 from cashmere.records.budget import Budget
 from cashmere.run.run_directory import RunDirectory
@@ -19,13 +24,14 @@ STEPS = (
     OpeningStep(values={"algorithm": "knn", "knn:n_neighbors": 7}, gain=0.3, seconds=0.5),
     OpeningStep(values={"algorithm": "lightgbm", "lightgbm:num_leaves": 9}, gain=0.2, seconds=1.0),
 )
+MINUTE = Budget(seconds=60)
 MADE = Opening(space="default", first_gain=0.5, steps=STEPS)
 
 
-def made_run(folder, **settings):
+def made_run(folder, *, budget=MINUTE, **settings):
     rows = demo_table().sample(60, random_state=0)
     frame = to_frame(rows.drop(columns=DEMO_TARGET))
-    return RunDirectory.create(folder, frame, rows[DEMO_TARGET], RunSettings(budget=Budget(seconds=60), **settings))
+    return RunDirectory.create(folder, frame, rows[DEMO_TARGET], RunSettings(budget=budget, **settings))
 
 
 def test_learned_is_that_of_the_package(tmp_path):
@@ -40,9 +46,7 @@ def test_a_number_of_trials_begins_with_the_defaults(tmp_path):
         assert tuple(run.first_configurations(in_time=False)) == run.space.first_configurations()
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"space": "classic", "opening": "learned"}, {"space": "volcano", "opening": "learned"}]
-)
+@pytest.mark.parametrize("settings", [{}, {"space": "classic"}, {"space": "volcano"}])
 def test_without_an_opening_it_begins_with_the_defaults(tmp_path, settings):
     with made_run(tmp_path / "run", **settings) as run:
         found = run.first_configurations(in_time=True)
@@ -77,6 +81,14 @@ def test_an_opening_of_another_space_is_refused(tmp_path):
     replace(MADE, space="volcano").save(tmp_path / "opening.json")
     with pytest.raises(ArtefactError, match="'volcano', but the run searches 'default'"):
         made_run(tmp_path / "run", opening=str(tmp_path / "opening.json"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_opening_that_would_not_be_used_is_refused(tmp_path):
+    with pytest.raises(InvalidParameterError, match=r"'defaults' or a file .* 'classic'; got 'learned'.* for: default"):
+        made_run(tmp_path / "run", opening="learned", space="classic")
+    with pytest.raises(IncompatibleParametersError, match=r"no effect if the budget is a number .* '10m' as budget"):
+        made_run(tmp_path / "run", opening="learned", budget=Budget(trials=20))
     assert not (tmp_path / "run").exists()
 
 

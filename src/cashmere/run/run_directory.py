@@ -56,7 +56,7 @@ from cashmere.exceptions import (
 )
 from cashmere.export.inputs import check_columns_convert
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
-from cashmere.metalearning.opening import Opening, load_opening, shipped_opening
+from cashmere.metalearning.opening import SHIPPED, Opening, load_opening, shipped_opening
 from cashmere.protocols import MetricCheck, Strategy, TableAware
 from cashmere.records.budget import Budget
 from cashmere.records.space_names import present_space_name
@@ -285,6 +285,7 @@ class RunDirectory:
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
+            _check_opening(settings, run.space)
             if settings.opening not in (_SHIPPED_OPENING, _NO_OPENING):
                 store.set_fact("opening", _own_opening(settings.opening, run.space).to_json())
             check()
@@ -602,6 +603,34 @@ class RunDirectory:
 
     def _keep_goal(self, goal: Goal) -> None:
         self.store.set_fact("goal", goal.to_json())
+
+
+def _check_opening(settings: RunSettings, space: Space) -> None:
+    """Reject an opening that the search would not begin with.
+
+    Raises
+    ------
+    IncompatibleParametersError
+        If the budget is a number of trials.
+    InvalidParameterError
+        If the package has none for the space.
+    """
+    opening = settings.opening
+    if opening != _NO_OPENING and settings.budget.seconds is None:
+        raise IncompatibleParametersError(
+            f"The opening {opening!r} has no effect if the budget is a number of trials: such a search begins with the "
+            "defaults. Give a time such as '10m' as budget, or leave out the opening.",
+            {"opening": opening, "budget": settings.budget},
+        )
+    if opening == _SHIPPED_OPENING and shipped_opening(space.name) is None:
+        raise InvalidParameterError(
+            "opening",
+            opening,
+            f"{_NO_OPENING!r} or a file made by `cashmere pretrain --opening` for the space {space.name!r}",
+            "Openings that come with the package exist only for: "
+            + ", ".join(sorted(path.stem for path in SHIPPED.glob("*.json")))
+            + ".",
+        )
 
 
 def _own_opening(path: str, space: Space) -> Opening:
