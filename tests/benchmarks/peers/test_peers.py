@@ -386,6 +386,7 @@ def test_peer_that_is_not_installed_is_named_with_the_command(tmp_path):
         find_peers(["flamel"], tmp_path)
 
 
+@pytest.mark.slow
 def test_peer_is_installed_into_an_environment_of_its_own(tmp_path, monkeypatch):
     """With the real venv and pip, but nothing to fetch."""
     runners = tmp_path / "runners"
