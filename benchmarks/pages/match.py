@@ -105,6 +105,15 @@ def seeds_summary() -> Statement:
     )
 
 
+def readme_summary() -> Iterator[Statement]:
+    """Yield the sentence of the README."""
+    yield Statement(
+        text="in {n} runs of a minute on two cores, its average rank is {rank:.1f} of {peers:word}, the next one "
+        "{next:.1f}",
+        values={**_standing(_of_both_seeds()), "peers": len(PEERS)},
+    )
+
+
 def _standing(losses: Frame) -> dict[str, float]:
     """Return the number of rows, in how many the loss is lower than each peer's, and average ranks: ours, the next."""
     ranks = dict(zip(PEERS, statistics.rank_methods(losses).mean(axis=0), strict=True))

@@ -14,13 +14,14 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.pages import benchmarks_page, how_good, more_machines, onnx_page
+from benchmarks.pages import benchmarks_page, how_good, match, more_machines, onnx_page
 from benchmarks.pages.statement import Body, PageError, Statement, tables_by_hand, unexplained, written
 
 ROOT = Path(__file__).parents[2]
 
 
 PARTS: Mapping[str, Callable[[], Iterable[Statement | Body]]] = {
+    "README.md": match.readme_summary,
     how_good.PAGE: how_good.statements,
     benchmarks_page.PAGE: benchmarks_page.parts,
     more_machines.PAGE: more_machines.parts,
