@@ -106,6 +106,39 @@ def test_texts_that_mean_missing_and_dates_that_cannot_be_read_are_told(tmp_path
     assert "3 values of column 'day' not read as dates, treated as missing" in told and "income" not in told
 
 
+def test_columns_are_ignored_or_read_as_categories_where_asked(tmp_path):
+    rng = np.random.default_rng(0)
+    zips = rng.integers(1, 6, 120)
+    frame = pd.DataFrame(
+        {"policy": 50001 + np.arange(120), "zip": [f"010{z:02d}" for z in zips], "age": rng.random(120)}
+    )
+    frame.assign(claims=zips % 3).to_csv(tmp_path / "table.csv", index=False)
+    told = cashmere("inspect", tmp_path / "table.csv", "--ignore", "policy", "--categorical", "zip")
+    assert re.search(r"zip +category +categorical", told) and "policy" not in told
+    options = (
+        "--target",
+        "claims",
+        "--metric",
+        "rmse",
+        "--budget",
+        "1trial",
+        "--resampling",
+        "holdout",
+        "--workers",
+        1,
+    )
+    columns = ("--ignore", "policy", "--categorical", "zip", "--out", tmp_path / "run")
+    assert "rmse: ensemble" in cashmere("fit", tmp_path / "table.csv", *options, *columns)  # a metric of values
+    known = {c["name"]: c for c in json.loads((tmp_path / "run" / "schema.json").read_text())["columns"]["columns"]}
+    assert known["zip"]["categories"][0] == "01001" and "policy" not in known
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    told = cashmere("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    assert "zip" not in told  # the levels are those of training
+    assert "'policies'" in refused(
+        "fit", tmp_path / "table.csv", *options, "--ignore", "policies", "--out", tmp_path / "b"
+    )
+
+
 def test_rows_without_a_target_are_left_out_where_asked(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

@@ -46,3 +46,11 @@ def test_one_other_cell_leaves_a_column_as_it_is(tmp_path, cell, others):
 def test_other_columns_do_not_matter():
     frame = pd.DataFrame({"a": [True, None, False], "b": ["2,5", " 3 ", None], "c": [None] * 3, "d": [1, "2,5", 3]})
     assert decimal_comma_columns(frame.astype(object)) == [1]
+
+
+def test_points_separate_thousands_in_a_table_with_decimal_commas(tmp_path):
+    frame = read(tmp_path, "a;b;c;d\n1.500;0,5;1.234.567;1.5\n999;1,5;12;2.250\nNA;2,5;?;3\n")
+    np.testing.assert_array_equal(frame["a"], [1500, 999, np.nan])
+    np.testing.assert_array_equal(frame["c"], [1234567, 12, np.nan])
+    assert frame["d"].tolist() == [1.5, 2.25, 3.0]  # 1.5 has no thousands
+    assert read(tmp_path, "a;b\n1.500;1\n2.250;2\n")["a"].tolist() == [1.5, 2.25]  # nothing tells what commas mean

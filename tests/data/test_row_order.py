@@ -26,3 +26,15 @@ def test_other_rows_are_matched_by_position(target):
     assert row_order_hint(TABLE, y=target) is None
     assert row_order_hint(np.zeros((4, 1)), y=target) is None
     assert row_order_hint(TABLE.set_axis([7, 7, 8, 9]), y=target) is None
+
+
+def test_rows_that_share_only_some_labels_are_reported():
+    shifted = TARGET.set_axis([8, 9, 10, 11])
+    found = row_order_hint(TABLE, y=shifted)
+    assert found.startswith(
+        "The rows of y share only some labels (index) with those of X: rows are matched by position"
+    )
+    assert row_order_hint(TABLE, y=TARGET.set_axis([11, 12, 13, 14])) is None
+    # What reset_index() leaves on either side is no sign of a mistake.
+    assert row_order_hint(TABLE.set_axis([2, 3, 4, 5]), y=TARGET.reset_index(drop=True)) is None
+    assert row_order_hint(TABLE.reset_index(drop=True), y=TARGET.set_axis([2, 3, 4, 5])) is None

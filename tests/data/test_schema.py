@@ -430,3 +430,25 @@ def test_levels_spelt_otherwise_are_found():
 def test_spelling_that_two_levels_share_stays_unseen():
     schema = infer_schema(pd.DataFrame({"paid": ["TRUE", "true", "no"] * 2}))
     assert schema.code(pd.DataFrame({"paid": ["True"]})).unseen == {"paid": 1}
+
+
+def test_instants_are_those_of_the_zone_in_training():
+    """Rows that a database returns in UTC were predicted as if they were hours earlier."""
+    times = pd.Series(pd.date_range("2024-03-30", periods=60, freq="h", tz="Europe/Berlin"), name="at")
+    schema = TableSchema.from_json(json.loads(json.dumps(infer_schema(times.to_frame()).to_json())))
+    assert schema.columns[0].zone == "Europe/Berlin"
+    coded = schema.code(times.to_frame()).values
+    for zone in ("UTC", "Asia/Tokyo", "+02:00"):
+        np.testing.assert_array_equal(schema.code(times.dt.tz_convert(zone).to_frame()).values, coded)
+    wall = times.dt.tz_localize(None)
+    np.testing.assert_array_equal(schema.code(wall.to_frame()).values, coded)
+    assert infer_schema(wall.to_frame()).columns[0].zone == ""
+    assert infer_schema(times.dt.tz_convert("+02:00").to_frame()).columns[0].zone == ""
+
+
+@pytest.mark.parametrize("zone", ["dateutil//etc/passwd", "../zone", "/etc/localtime", "a" * 40, "UTC\n"])
+def test_names_of_zones_are_no_paths(zone):
+    stored = infer_schema(pd.DataFrame({"at": pd.date_range("2024-01-01", periods=3, freq="h", tz="UTC")})).to_json()
+    stored["columns"][0]["zone"] = zone
+    with pytest.raises(ValueError, match="has a time zone, but no dates, or it is no name"):
+        TableSchema.from_json(stored)

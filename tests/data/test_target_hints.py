@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cashmere.data.target import TargetCoding
-from cashmere.data.target_hints import feature_that_is_the_target, target_hint
+from cashmere.data.target_hints import feature_that_is_the_target, target_hint, values_hint
 from cashmere.exceptions import DataError
 
 
@@ -66,3 +66,14 @@ def test_text_in_regression_is_refused_with_a_remedy(values, words):
 def test_target_of_another_shape_is_refused_with_a_remedy(target, words):
     with pytest.raises(DataError, match=f"y should be a 1d array, got an array of shape .* instead. Pass .*{words}"):
         TargetCoding.from_target(target)
+
+
+def test_values_that_teach_nothing_are_reported():
+    assert values_hint(np.full(5, 3.0)).startswith("Every row has the target 3: there is nothing to predict.")
+    seconds = 1.7e9 + np.linspace(0, 600, 50)
+    assert "from 1700000000 to 1700000600. Subtract 1700000000 from them" in values_hint(seconds)
+
+
+@pytest.mark.parametrize("values", [np.linspace(0, 1, 10**5), np.array([1e300, -1e300, 0.0]), 1e9 * np.arange(9.0)])
+def test_other_values_are_not(values):
+    assert values_hint(values) is None

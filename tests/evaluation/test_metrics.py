@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from cashmere.data.task import TaskType
-from cashmere.evaluation.metrics import METRICS, default_metric, get_metric, metric_from_callable, pinball_metric
+from cashmere.evaluation.metrics import (
+    METRICS,
+    default_metric,
+    get_metric,
+    is_for_values,
+    metric_from_callable,
+    pinball_metric,
+)
 from cashmere.exceptions import MetricError, UnknownNameError
 
 BINARY, MULTICLASS, REGRESSION = TaskType
@@ -174,6 +181,35 @@ def test_rows_without_the_second_class():
     assert [METRICS["f1"].loss(none, each) for each in (p, called)] == [0, 1]
     assert METRICS["average_precision"].loss(none, called) == 1
     assert [METRICS["mcc"].loss(y, p) for y in (none, one)] == [1, 1]
+
+
+@pytest.mark.parametrize("n", [100, 300, 700, 12345])
+def test_matthews_correlation_of_a_constant_is_zero(n):
+    """Shares do not sum to one exactly: it was 2e-7, and its interval did not contain 0."""
+    y = (np.arange(n) < max(1, n // 17)).astype(int)
+    assert METRICS["mcc"].loss(y, np.tile([0.9, 0.1], (n, 1))) == 1
+    rare = (np.arange(10**6) == 7).astype(int)
+    assert METRICS["mcc"].loss(rare, np.eye(2)[rare]) == pytest.approx(0, abs=1e-6)
+
+
+def test_functions_of_errors_are_not_maximised():
+    for task, function, words in (
+        (TaskType.REGRESSION, sk.mean_absolute_error, "Pass metric='mae', or metric_from_callable"),
+        (
+            TaskType.REGRESSION,
+            sk.mean_gamma_deviance,
+            r"Pass metric_from_callable\(mean_gamma_deviance, greater_is_better",
+        ),
+        (TaskType.BINARY, sk.hamming_loss, "named like an error, which should be small"),
+    ):
+        with pytest.raises(MetricError, match=words):
+            get_metric(function, task)
+    assert get_metric(sk.r2_score, TaskType.REGRESSION).greater_is_better
+
+
+def test_metrics_of_values_are_told_from_others():
+    assert all(is_for_values(each) for each in ("rmse", "MAE", "r2-score", "pinball@0.9", METRICS["mape"]))
+    assert not any(is_for_values(each) for each in ("accuracy", "nothing", None, METRICS["mcc"], sk.r2_score))
 
 
 def test_f1_is_for_two_classes():

@@ -21,7 +21,9 @@ from cashmere.run.settings import inputs
 DEFAULTS = {f.name: f.default for f in fields(RunSettings)}
 
 NO_SETTINGS_OF_ESTIMATORS = {"preset", "executor", "run_directory", "resume", "verbose"}
-NO_SETTINGS_OF_FIT = {"preset", "table", "out", "drop_missing_target", "sample_weight", "scheduler", "quiet"}
+NO_SETTINGS_OF_FIT = {
+    *("preset", "table", "out", "drop_missing_target", "ignore", "categorical", "sample_weight", "scheduler", "quiet")
+}
 
 
 @pytest.mark.parametrize("estimator", [AutoClassifier, AutoRegressor])

@@ -9,7 +9,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import TableName, TaskChoice, TaskKind, plain, say, typed_errors
+from cashmere.cli.terminal import Categorical, Ignored, TableName, TaskChoice, TaskKind, plain, say, typed_errors
 
 
 @app.command()
@@ -20,6 +20,8 @@ def inspect(
         typer.Option(metavar="COLUMN", help="Name of the column to predict; without it, columns are only read."),
     ] = None,
     task: TaskKind = TaskChoice.AUTO,
+    ignore: Ignored = None,
+    categorical: Categorical = None,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Columns to show, in their order.")] = 50,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write all columns to this file.")
@@ -31,7 +33,7 @@ def inspect(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
-        from cashmere.data.reading import read_table, take_column, words_for_missing
+        from cashmere.data.reading import as_categories, read_table, take_column, words_for_missing
         from cashmere.data.schema import ColumnKind
         from cashmere.data.task import TaskType
         from cashmere.inspection import inspect_table
@@ -40,7 +42,10 @@ def inspect(
             check_output(output)
         frame = read_table(table)
         words = words_for_missing(table, frame)
+        as_categories(table, frame, categorical or ())
         y = None if target is None else take_column(frame, target, "target")
+        for each in ignore or ():
+            take_column(frame, each, "ignored column")
         found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value))
         if output is not None:
             write_table(found.frame(), output)

@@ -14,6 +14,8 @@ from cashmere.base.text import counted, is_dotted_path
 from cashmere.cli.app import app
 from cashmere.cli.terminal import (
     INTERRUPTED,
+    Categorical,
+    Ignored,
     Quiet,
     RunFolder,
     Scheduler,
@@ -39,6 +41,8 @@ def fit(
     drop_missing_target: Annotated[
         bool, typer.Option("--drop-missing-target", help="Leave out rows that have no target.")
     ] = False,
+    ignore: Ignored = None,
+    categorical: Categorical = None,
     task: TaskKind = TaskChoice.AUTO,
     metric: Annotated[
         str | None,
@@ -172,7 +176,7 @@ def fit(
     allow_local_modules(strategy)
     with typed_errors(out):
         from cashmere.data.frames import to_frame
-        from cashmere.data.reading import read_table, take_column
+        from cashmere.data.reading import as_categories, read_table, take_column
         from cashmere.data.row_structure import take_structure
         from cashmere.data.target import rows_with_target
         from cashmere.records.budget import Deadline
@@ -212,7 +216,10 @@ def fit(
         check_names(settings)
         clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
         frame = read_table(table, check=reading_check(clock))
+        as_categories(table, frame, categorical or ())
         y: Any = take_column(frame, target, "target")
+        for name in ignore or ():
+            take_column(frame, name, "ignored column")
         if drop_missing_target:
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")

@@ -81,6 +81,17 @@ TaskKind = Annotated[
     TaskChoice, typer.Option(metavar="KIND", help="Type of task: auto, binary, multiclass or regression.")
 ]
 
+Ignored = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be given several times.")
+]
+
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="Column of categories, such as zip codes, though it holds numbers; also several times."
+    ),
+]
+
 Scheduler = Annotated[
     str | None,
     typer.Option(

@@ -13,6 +13,9 @@ DECIMAL_COMMA = r"[+-]?(?:(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?|,[0-9
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 """A whole number whose commas might just as well separate thousands."""
 
+_POINT_THOUSANDS = r"[+-]?(?:[1-9][0-9]{0,2}(?:\.[0-9]{3})+|[0-9]{1,3})"
+"""A whole number in which points separate thousands, if it has so many."""
+
 _FIRST_CELLS = 1000
 """Enough to tell that most columns hold something else."""
 
@@ -48,6 +51,26 @@ def _begins_with_numbers(column: pd.Series[Any]) -> bool:
     texts = column.dropna()
     first = texts.head(_FIRST_CELLS).str.strip()
     return bool(first.str.fullmatch(DECIMAL_COMMA).all()) and any("," in text for text in texts)
+
+
+def separates_thousands(column: pd.Series[Any]) -> bool:
+    """Return whether points separate thousands in a column of written whole numbers, if commas come before decimals.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Texts, or missing, of a table in which other columns have decimal commas.
+
+    Examples
+    --------
+    >>> [separates_thousands(pd.Series(texts)) for texts in (["1.500", "999"], ["1.5", "999"], ["999", "7"])]
+    [True, False, False]
+    """
+    texts = column.dropna().str.strip()
+    first = texts.head(_FIRST_CELLS)
+    if not first.str.fullmatch(_POINT_THOUSANDS).all() or not texts.str.contains(".", regex=False).any():
+        return False
+    return bool(texts.str.fullmatch(_POINT_THOUSANDS).all())
 
 
 def without_thousands(column: pd.Series[Any]) -> pd.Series[float] | None:

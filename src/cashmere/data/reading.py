@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.text import counted
-from cashmere.data.decimal_commas import decimal_comma_columns, without_thousands
+from cashmere.data.decimal_commas import decimal_comma_columns, separates_thousands, without_thousands
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
 from cashmere.data.schema import TableSchema
@@ -221,6 +221,38 @@ def written_columns(source: str | Path, frame: pd.DataFrame, names: Sequence[str
     cells = _cells_of_source(source, positions) if positions else None
     written = frame if cells is None else cells.set_axis(frame.columns[positions], axis=1)
     return written[list(dict.fromkeys(names))]
+
+
+def as_categories(source: str | Path, frame: pd.DataFrame, names: Sequence[str]) -> None:
+    r"""Replace columns by categories whose levels are what is written, such as ``01067`` where pandas has read 1067.
+
+    Parameters
+    ----------
+    source : str or path
+        A table that `read_table` has read.
+    frame : pandas.DataFrame
+        Its result; changed in place.
+    names : sequence of str
+        Names of columns.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("zip,size\n01067,1\n,2\n")
+    >>> frame = read_table(path)
+    >>> as_categories(path, frame, ["zip"])
+    >>> frame["zip"].tolist()
+    ['01067', nan]
+    """
+    for name, cells in written_columns(source, frame, names).items():
+        levels = cells.str.strip() if pd.api.types.infer_dtype(cells, skipna=True) == "string" else cells
+        frame[name] = levels.where(frame[name].notna()).astype("category")
 
 
 def take_column(frame: pd.DataFrame, name: str, role: str) -> pd.Series[Any]:
@@ -436,16 +468,29 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
 
 
 def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimiter: str) -> None:
-    """Replace columns of numbers with decimal commas, which pandas has read as texts."""
+    """Replace columns of numbers with decimal commas, which pandas has read as texts.
+
+    In such a table, points separate thousands: where they may, whole numbers are replaced, too.
+    """
     if not (positions := decimal_comma_columns(frame)):
         return
+    others = [i for i in range(frame.shape[1]) if i not in positions]
+    read = [i for i in others if pd.api.types.is_float_dtype(frame.dtypes.iloc[i])]
+    written = _written_cells(path, encoding, delimiter, read).T.to_numpy() if read else []
+    texts = {i: pd.Series(cells).where(frame.iloc[:, i].notna()) for i, cells in zip(read, written, strict=True)}
+    texts |= {
+        i: frame.iloc[:, i] for i in others if pd.api.types.infer_dtype(frame.iloc[:, i], skipna=True) == "string"
+    }
+    for i, cells in texts.items():
+        if separates_thousands(cells) and (column := without_thousands(cells)) is not None:
+            frame.isetitem(i, column.array)
     # Reading them again is faster than converting texts.
     numbers = _parsed_csv(path, encoding, delimiter, usecols=positions, na_values=[_MISSING], decimal=",")
     for i, name in zip(positions, numbers, strict=True):
         is_read = pd.api.types.is_numeric_dtype(numbers[name].dtype)
-        column = numbers[name] if is_read else without_thousands(frame.iloc[:, i])
-        if column is not None:
-            frame.isetitem(i, column.array)
+        found = numbers[name] if is_read else without_thousands(frame.iloc[:, i])
+        if found is not None:
+            frame.isetitem(i, found.array)
 
 
 def _restore_levels(

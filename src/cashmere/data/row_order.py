@@ -1,4 +1,4 @@
-"""Signs that rows are matched wrongly: their labels occur in another order elsewhere."""
+"""Signs that rows are matched wrongly: their labels occur in another order elsewhere, or only some of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pandas as pd
 
 
 def row_order_hint(X: object, **given: Any) -> str | None:
-    """Return a warning about values whose row labels are those of a table in another order; None if there are none.
+    """Return a warning about values whose row labels are those of a table in another order, or some of them.
+
+    None if there are no such values.
 
     Parameters
     ----------
@@ -25,18 +27,31 @@ def row_order_hint(X: object, **given: Any) -> str | None:
     """
     if not isinstance(X, pd.DataFrame):
         return None
-    moved = [
-        name
+    labelled = {
+        name: values.index
         for name, values in given.items()
         if isinstance(values, pd.Series | pd.DataFrame)
         and len(values) == len(X)
         and not values.index.equals(X.index)
         and X.index.is_unique
         and values.index.is_unique
-        and values.index.isin(X.index).all()
-    ]
+    }
+    moved = [name for name, labels in labelled.items() if labels.isin(X.index).all()]
     if not moved:
-        return None
+        numbered = pd.RangeIndex(len(X))  # what reset_index() leaves, or a table that was never cut
+        shifted = [
+            name
+            for name, labels in labelled.items()
+            if labels.isin(X.index).any() and not labels.equals(numbered) and not X.index.equals(numbered)
+        ]
+        return (
+            None
+            if not shifted
+            else (
+                f"The rows of {', '.join(shifted)} share only some labels (index) with those of X: rows are matched by "
+                f"position, not by label. Check that they belong together; if they do, pass {shifted[0]}.to_numpy()."
+            )
+        )
     return (
         f"The rows of {', '.join(moved)} have the same labels (index) as those of X, but in another order: rows are "
         f"matched by position, not by label. Pass {moved[0]}.loc[X.index], or {moved[0]}.to_numpy() if the positions "

@@ -16,6 +16,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, TypeVar
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,9 @@ _OTHERS_SHARE = 0.05
 """Most cells with several such texts: a column that is read as numbers no longer tells them apart."""
 
 _ISO_DATE = r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d{2}:?\d{2})?$"
+_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(?:/[A-Za-z0-9_+-]{1,32}){0,3}")
+"""What names of time zones look like: no path to another file."""
+
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, pd.Period, pd.Interval)
 _TOLD_APART = 0.9
@@ -85,6 +89,9 @@ class Column:
         Levels of a categorical column, in code order; sorted, or in the given order of an ordered categorical.
     with_time : bool
         Whether a date column has a time of day in training, and so an ``hour``.
+    zone : str
+        Time zone of a date column in training, such as ``"Europe/Berlin"``; later values of another zone are converted.
+        Empty if it had none, or none with a name.
     missing_texts : tuple of str
         Texts among the numbers of a numeric column, such as ``"unknown"``, that are read as missing values.
     in_seconds : bool
@@ -101,6 +108,7 @@ class Column:
     kind: ColumnKind
     categories: tuple[str, ...] = ()
     with_time: bool = False
+    zone: str = ""
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
     offset: float = 0.0
@@ -184,6 +192,7 @@ class _StoredColumn(TypedDict):
     kind: ColumnKind
     categories: NotRequired[list[str]]
     with_time: NotRequired[bool]
+    zone: NotRequired[str]
     missing_texts: NotRequired[list[str]]
     in_seconds: NotRequired[bool]
     offset: NotRequired[float]
@@ -250,6 +259,8 @@ class TableSchema:
                 entry["categories"] = list(column.categories)
             if column.with_time:
                 entry["with_time"] = True
+            if column.zone:
+                entry["zone"] = column.zone
             if column.missing_texts:
                 entry["missing_texts"] = list(column.missing_texts)
             if column.in_seconds:
@@ -277,6 +288,7 @@ class TableSchema:
                 kind=entry["kind"],
                 categories=tuple(entry.get("categories", ())),
                 with_time=entry.get("with_time", False),
+                zone=entry.get("zone", ""),
                 missing_texts=tuple(entry.get("missing_texts", ())),
                 in_seconds=entry.get("in_seconds", False),
                 offset=entry.get("offset", 0.0),
@@ -289,6 +301,8 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has a level twice")
             if column.categories and column.kind is not ColumnKind.CATEGORICAL:
                 raise ValueError(f"the column {column.name[:80]!r} has levels, but is not categorical")
+            if column.zone and (column.kind is not ColumnKind.DATE or not _ZONE.fullmatch(column.zone)):
+                raise ValueError(f"the column {column.name[:80]!r} has a time zone, but no dates, or it is no name")
             if column.missing_texts and column.kind is not ColumnKind.NUMERIC:
                 raise ValueError(f"the column {column.name[:80]!r} has texts for missing numbers, but is not numeric")
             if column.in_seconds and column.kind is not ColumnKind.NUMERIC:
@@ -429,7 +443,7 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
     elif column.kind is ColumnKind.BOOLEAN:
         coded = _booleans(series, column.name)[:, None]
     elif column.kind is ColumnKind.DATE:
-        dates, bad = _dates(series, column.name)
+        dates, bad = _dates(series, column.name, column.zone)
         coded = _date_parts(dates, with_time=column.with_time)
     else:
         codes, bad = _category_codes(series, column.categories)
@@ -491,7 +505,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     """Return the column and a digest that is equal for equal content."""
     kind, missing_texts, in_seconds = _infer_kind(name, series)
     categories: tuple[str, ...] = ()
-    with_time, offset = False, 0.0
+    with_time, zone, offset = False, "", 0.0
     dropped: str | None = None
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
@@ -507,6 +521,8 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         dates, _ = _dates(series, name)
         content, missing = dates.view(np.int64), np.isnat(dates)
         distinct = _few_distinct(content, missing)
+        if isinstance(series.dtype, pd.DatetimeTZDtype) and _is_zone(str(series.dtype.tz)):
+            zone = str(series.dtype.tz)
         with_time = bool(np.any(dates[~missing] != dates[~missing].astype("datetime64[D]")))
     else:
         codes, labels = _factorised(series)
@@ -532,6 +548,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         kind=kind,
         categories=used_categories,
         with_time=with_time,
+        zone=zone,
         missing_texts=missing_texts,
         in_seconds=in_seconds,
         offset=0.0 if dropped else offset,
@@ -841,11 +858,16 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
     )
 
 
-def _dates(series: pd.Series[Any], name: str) -> tuple[NDArray[np.datetime64], int]:
-    """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter."""
+def _dates(series: pd.Series[Any], name: str, zone: str = "") -> tuple[NDArray[np.datetime64], int]:
+    """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter.
+
+    With a zone, values that have one by their type become wall times there.
+    """
     if isinstance(series.dtype, pd.PeriodDtype):
         series = series.dt.to_timestamp()
     if isinstance(series.dtype, pd.DatetimeTZDtype):
+        if zone and zone != str(series.dtype.tz):
+            series = series.dt.tz_convert(ZoneInfo(zone))
         series = series.dt.tz_localize(None)
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":
         return series.to_numpy().astype("datetime64[us]"), 0
@@ -859,6 +881,14 @@ def _dates(series: pd.Series[Any], name: str) -> tuple[NDArray[np.datetime64], i
         written = [_wall_time_text(value) for value in distinct]
         dates[present] = _parse_dates(pd.Series(written, dtype=object))[codes]
     return dates, int(np.sum(np.isnat(dates) & present))
+
+
+def _is_zone(name: str) -> bool:
+    """Return whether there is a time zone of this name, and not only an offset."""
+    try:
+        return _ZONE.fullmatch(name) is not None and ZoneInfo(name).key == name
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _wall_time_text(value: object) -> str:

@@ -64,7 +64,8 @@ def structure_hint(coded: CodedTable) -> str | None:
     if dates:
         sentences.append(
             f"{columns_hold(dates)} dates. If later rows are to be predicted, random folds let models see the future, "
-            f"and scores are too good: give time={dates[0]!r} (--time)."
+            f"and scores are too good: give time={dates[0]!r} (--time). The column is then no feature; a copy of it "
+            "remains one."
         )
     if identifiers:
         sentences.append(

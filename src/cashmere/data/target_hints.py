@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from cashmere.base.arrays import AnyArray
 from cashmere.data.kind_hints import other_notation
 from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
 _PAIRS_NAMED = 3
+
+_TOLD_APART = 0.9
+"""With a smaller share of distinct values, numbers of 32 bits are too coarse for a target."""
 
 
 def feature_that_is_the_target(frame: pd.DataFrame, y: object) -> str | None:
@@ -65,3 +70,36 @@ def target_hint(coding: TargetCoding) -> str | None:
             "them alike."
         )
     return " ".join(sentences) or None
+
+
+def values_hint(values: AnyArray) -> str | None:
+    """Return a warning about values that are all the same, or that 32 bits hardly tell apart; None if they are neither.
+
+    Parameters
+    ----------
+    values : (n_rows,) array of float64
+        The target of a regression.
+
+    Examples
+    --------
+    >>> values_hint(np.array([3.0, 3.0])).partition(":")[0]
+    'Every row has the target 3'
+    >>> values_hint(1.7e9 + np.arange(100.0)).partition(",")[0]
+    'Models calculate with 32 bits'
+    """
+    distinct = np.unique(values)
+    low, high = float(distinct[0]), float(distinct[-1])
+    if low == high:
+        return (
+            f"Every row has the target {low:.6g}: there is nothing to predict. Check which column and rows these are."
+        )
+    if high - low > max(abs(low), abs(high)) / 8:
+        return None  # subtracting would gain fewer than three of 24 bits
+    with np.errstate(over="ignore"):
+        n_told_apart = len(np.unique(distinct.astype(np.float32)))
+    if n_told_apart >= _TOLD_APART * len(distinct):
+        return None
+    return (
+        f"Models calculate with 32 bits, which hardly tell the values of the target apart, from {low:.12g} to "
+        f"{high:.12g}. Subtract {low:.12g} from them, and add it to the predictions."
+    )

@@ -13,8 +13,8 @@ from cashmere.model.fold_model import FoldModel, fit_fold_model
 def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tuple[list[FoldModel], float]:
     """Fit and evaluate the constant predictor on every fold.
 
-    It predicts the class shares of the training rows, their mean, for an absolute error their median, or for a pinball
-    loss their quantile.
+    It predicts the class shares of the training rows, their mean, for an absolute error their median, for a pinball
+    loss their quantile, or for a percentage error their median with the weights 1/|y|.
 
     Parameters
     ----------
@@ -39,7 +39,9 @@ def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tu
     for k, fold in enumerate(folds.folds):
         X_valid = folds.load(k, encoding, folds.rungs[0])[1]
         nothing = np.broadcast_to(np.float32(0), (len(fold.train), X_valid.shape[1]))  # takes no memory
-        weight = folds.weight
+        y, weight = folds.y[fold.train], None if folds.weight is None else folds.weight[fold.train]
+        if metric.name == "mape":
+            weight = (1.0 if weight is None else weight) / np.maximum(np.abs(y), np.finfo(np.float64).eps)
         if folds.task_type.is_classification:
             constant = DummyClassifier(strategy="prior")
         elif metric.level is not None:
@@ -50,11 +52,11 @@ def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tu
             Pipeline([("learner", constant)]),
             encoding,
             nothing,
-            folds.y[fold.train],
+            y,
             n_classes=folds.n_classes,
-            weight=None if weight is None else weight[fold.train],
+            weight=weight,
         )
         models.append(model)
-        fold_weight = None if weight is None else weight[fold.validation]
+        fold_weight = None if folds.weight is None else folds.weight[fold.validation]
         losses.append(metric.loss(folds.y[fold.validation], model.predict(X_valid), fold_weight))
     return models, float(np.mean(losses))

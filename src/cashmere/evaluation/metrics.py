@@ -27,7 +27,7 @@ PROBABILITY_CLIP = 1e-7
 """Smallest probability in the log loss: predictions are float32, which does not resolve 1 - p any finer."""
 
 _SUM_TOLERANCE = 1e-4
-_LEAST_SPREAD = 1e-24  # of classes that differ only by rounding
+_LEAST_SPREAD = 1e-12  # of classes that differ only by rounding; one row in ten million has 2e-7
 _CLASSIFICATION = (TaskType.BINARY, TaskType.MULTICLASS)
 _REGRESSION = (TaskType.REGRESSION,)
 
@@ -180,10 +180,10 @@ def _one_minus_matthews(y: AnyArray, labels: AnyArray, w: Float64 | None) -> flo
     size = int(max(y.max(), labels.max())) + 1
     share = np.full(len(y), 1 / len(y)) if w is None else w
     true, called = (np.bincount(codes, weights=share, minlength=size) for codes in (y, labels))
-    spread = (1 - true @ true) * (1 - called @ called)
-    if spread < _LEAST_SPREAD:
+    spreads = 1 - true @ true, 1 - called @ called
+    if min(spreads) < _LEAST_SPREAD:
         return 1.0
-    return _complement((share @ (y == labels) - true @ called) / np.sqrt(spread))
+    return _complement((share @ (y == labels) - true @ called) / np.sqrt(spreads[0] * spreads[1]))
 
 
 def _log_loss(y: AnyArray, p: Float64, w: Float64 | None) -> float:
@@ -371,6 +371,8 @@ _ALIASES = {
     "root_mean_squared_error": "rmse",
 }
 
+_ENDINGS_OF_ERRORS = ("_error", "_loss", "_deviance")
+
 
 def is_built_in(metric: Metric) -> bool:
     """Return whether a metric is one of the package, and not a custom one of the same name."""
@@ -388,6 +390,31 @@ def default_metric(task_type: TaskType) -> Metric:
     and its optimum is the mean, which averaging members improves.
     """
     return METRICS["log_loss" if task_type.is_classification else "rmse"]
+
+
+def check_direction(function: Callable[..., float]) -> None:
+    """Reject a plain function that is named like an error: it would be maximised.
+
+    Raises
+    ------
+    MetricError
+        If its name ends like that of an error.
+    """
+    name = str(getattr(function, "__name__", ""))
+    if name.endswith(_ENDINGS_OF_ERRORS):
+        instead = f"metric={_ALIASES[name]!r}, or " if name in _ALIASES else ""
+        raise MetricError(
+            f"A function is maximised, but {name!r} is named like an error, which should be small. Pass {instead}"
+            f"metric_from_callable({name}, greater_is_better=False, needs=...)."
+        )
+
+
+def is_for_values(metric: object) -> bool:
+    """Return whether a metric, or the built-in one of a name, is for regression alone."""
+    if isinstance(metric, str):
+        name = metric.strip().lower().partition(_AT)[0].replace("-", "_").replace(" ", "_")
+        metric = METRICS.get(_ALIASES.get(name, name))
+    return isinstance(metric, Metric) and metric.task_types == _REGRESSION
 
 
 def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType) -> Metric:
@@ -423,6 +450,7 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     elif isinstance(metric, Metric):
         found = metric
     elif callable(metric):
+        check_direction(metric)
         found = metric_from_callable(metric, needs="labels" if task_type.is_classification else "values")
     else:
         raise MetricError(f"metric must be a name, a Metric or a function f(y_true, y_pred); got {metric!r}.")

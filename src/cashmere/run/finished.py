@@ -104,6 +104,7 @@ class FinishedRun:
             f"best single {self._score(best)}, "
             f"constant {self._score(constant)}\n"
             f"Members: {listed}{more}\n"
+            f"{self._worth_line(constant)}"
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
             f"{self._decision_line()}"
@@ -114,6 +115,12 @@ class FinishedRun:
 
     def _score(self, loss: float | None) -> str:
         return "-" if loss is None else f"{self.metric.score(loss):.5g}"
+
+    def _worth_line(self, constant: float | None) -> str:
+        loss = self.facts.ensemble_loss
+        if loss is None or constant is None or not loss >= constant or set(self.weights) == {BASELINE}:
+            return ""
+        return "Note: the ensemble is not better than the constant prediction. Do not rely on this model.\n"
 
     def _repeats_line(self) -> str:
         text = repeats_text(self.facts, self.weights)

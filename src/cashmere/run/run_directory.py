@@ -35,10 +35,17 @@ from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding
-from cashmere.data.target_hints import target_hint
+from cashmere.data.target_hints import target_hint, values_hint
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.ensembles.pool import ValidationPool
-from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
+from cashmere.evaluation.metrics import (
+    Metric,
+    check_direction,
+    default_metric,
+    get_metric,
+    is_for_values,
+    metric_from_callable,
+)
 from cashmere.exceptions import (
     ArtefactError,
     CashmereError,
@@ -248,8 +255,10 @@ class RunDirectory:
             store = RunStore(folder, new=True)
             task: Any = None if settings.task == "auto" else settings.task
             task = task if task in (None, "classification") else TaskType(task)
+            if task is None and is_for_values(settings.metric):
+                task = TaskType.REGRESSION
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
-            tell(TargetWarning, target_hint(target))
+            tell(TargetWarning, target_hint(target) if target.classes else values_hint(codes))
             weight = _weighed(weight, codes, target, settings)
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()
@@ -689,6 +698,7 @@ def metric_for(metric: Any, target: TargetCoding) -> Metric:
     """
     metric = metric or default_metric(target.task_type).name
     if callable(metric) and not isinstance(metric, Metric):
+        check_direction(metric)
         if target.task_type.is_classification:
             metric = metric_from_callable(metric, labels=target.labels())
         else:
