@@ -5,7 +5,12 @@ import pandas as pd
 import pytest
 
 from cashmere.data.target import TargetCoding
-from cashmere.data.target_hints import feature_that_is_the_target, target_hint, values_hint
+from cashmere.data.target_hints import (
+    feature_that_is_the_target,
+    frequent_class_hint,
+    target_hint,
+    values_hint,
+)
 from cashmere.exceptions import DataError
 
 
@@ -77,3 +82,12 @@ def test_values_that_teach_nothing_are_reported():
 @pytest.mark.parametrize("values", [np.linspace(0, 1, 10**5), np.array([1e300, -1e300, 0.0]), 1e9 * np.arange(9.0)])
 def test_other_values_are_not(values):
     assert values_hint(values) is None
+
+
+def test_metric_of_the_frequent_class_is_reported():
+    coding, codes = TargetCoding.with_codes(["ok"] * 9 + ["fraud"])
+    found = frequent_class_hint(coding, codes, "average_precision")
+    assert "'ok', the second in sorted order, to which 90 % of the rows belong: if 'fraud' is what you look" in found
+    assert frequent_class_hint(coding, codes, "roc_auc") is None
+    assert frequent_class_hint(*TargetCoding.with_codes([0] * 9 + [1]), "f1") is None
+    assert frequent_class_hint(*TargetCoding.with_codes([0, 1, 2] * 9), "f1") is None

@@ -63,6 +63,16 @@ def test_boosters_learn_the_quantile(rows, algorithm, space):
         assert np.mean(rows.y[fold.validation] <= model.predict(unseen)) > 0.7  # so do the saved models
 
 
+def test_constant_predictor_is_best_of_all_constants_under_a_percentage_error(rows):
+    metric = get_metric("mape", TASK)
+    models, loss = fit_baseline(rows.folds, rows.folds.encodings[0], metric)
+    train = rows.y[rows.folds.folds[0].train]
+    found = models[0].predict(np.zeros((len(train), 2), dtype=np.float32))
+    others = np.linspace(train.min(), train.max(), 500)
+    assert metric.loss(train, found) <= min(metric.loss(train, np.full(len(train), c)) for c in others) + 1e-3
+    assert loss < 1  # that of the median is larger
+
+
 def test_constant_predictor_is_the_quantile(rows):
     models, loss = fit_baseline(rows.folds, rows.folds.encodings[0], METRIC)
     train = rows.y[rows.folds.folds[0].train]

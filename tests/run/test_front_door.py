@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
@@ -89,6 +91,17 @@ def test_display_is_made_once_the_run_exists_and_closed_after_an_error(tmp_path)
     assert (again.n_new, again.facts.digest) == (0, finished.facts.digest)
     more = continue_run(tmp_path / "run", Budget(trials=1))
     assert (more.n_new, len(more.rows)) == (1, 3)
+
+
+def test_an_ensemble_that_is_no_better_than_a_constant_is_doubted(tmp_path):
+    rng = np.random.default_rng(0)
+    settings = RunSettings(
+        task="regression", budget=Budget(trials=1), metric="mape", resampling="holdout", isolation="none"
+    )
+    X, skewed = pd.DataFrame({"a": rng.normal(size=200)}), np.exp(rng.normal(size=200))
+    line = "Note: the ensemble is not better than the constant prediction. Do not rely on this model."
+    assert line in fit_run(tmp_path / "run", X, skewed, settings).summary().splitlines()
+    assert line not in fit_run(tmp_path / "other", X, X["a"] + 5.0, settings).summary()
 
 
 def test_interrupt_while_workers_start_leaves_no_run(tmp_path, monkeypatch):

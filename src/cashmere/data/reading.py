@@ -11,7 +11,7 @@ import stat
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
@@ -19,6 +19,7 @@ from typing import IO, Any, TextIO, cast
 import numpy as np
 import pandas as pd
 
+from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted
 from cashmere.data.decimal_commas import decimal_comma_columns, separates_thousands, without_thousands
 from cashmere.data.expansion import expansion_error, expansion_limit
@@ -476,7 +477,7 @@ def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimit
         return
     others = [i for i in range(frame.shape[1]) if i not in positions]
     read = [i for i in others if pd.api.types.is_float_dtype(frame.dtypes.iloc[i])]
-    written = _written_cells(path, encoding, delimiter, read).T.to_numpy() if read else []
+    written: Iterable[AnyArray] = _written_cells(path, encoding, delimiter, read).T.to_numpy() if read else ()
     texts = {i: pd.Series(cells).where(frame.iloc[:, i].notna()) for i, cells in zip(read, written, strict=True)}
     texts |= {
         i: frame.iloc[:, i] for i in others if pd.api.types.infer_dtype(frame.iloc[:, i], skipna=True) == "string"

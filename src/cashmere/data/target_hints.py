@@ -11,6 +11,9 @@ from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
 _PAIRS_NAMED = 3
 
+_OF_SECOND_CLASS = ("f1", "average_precision")
+"""Metrics that look for one of two classes."""
+
 _TOLD_APART = 0.9
 """With a smaller share of distinct values, numbers of 32 bits are too coarse for a target."""
 
@@ -70,6 +73,37 @@ def target_hint(coding: TargetCoding) -> str | None:
             "them alike."
         )
     return " ".join(sentences) or None
+
+
+def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> str | None:
+    """Return a warning if a metric is of the second of two classes, to which most rows belong; else None.
+
+    Parameters
+    ----------
+    coding : TargetCoding
+        The classes.
+    codes : (n_rows,) array of int
+        Their codes.
+    metric : str
+        Name of a built-in metric.
+
+    Examples
+    --------
+    >>> coding, codes = TargetCoding.with_codes(["ok", "ok", "fraud"])
+    >>> frequent_class_hint(coding, codes, "f1").partition(":")[0]
+    "The metric f1 is that of the class 'ok', the second in sorted order, to which 67 % of the rows belong"
+    """
+    if metric not in _OF_SECOND_CLASS or len(coding.classes) != 2:
+        return None
+    share = float(np.mean(codes == 1))
+    if share <= 0.5:
+        return None
+    first, second = coding.classes
+    return (
+        f"The metric {metric} is that of the class {second!r}, the second in sorted order, to which "
+        f"{100 * share:.0f} % of the rows belong: if {first!r} is what you look for, rename the classes so that it comes "
+        "second, for instance to 0 and 1."
+    )
 
 
 def values_hint(values: AnyArray) -> str | None:
