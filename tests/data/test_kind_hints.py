@@ -27,6 +27,8 @@ def hint(values) -> str | None:
         ([f"{i},5" for i in range(100)], "numbers with commas"),  # an identifier, by its values alone
         (["12%", "7.5 %"], "numbers with % or a currency sign, such as '12%'.*remove"),
         (["€5", "12,50"], "numbers with %"),
+        ([f"{i / 2} kg" for i in range(40)], "numbers with the unit kg, such as '0.0 kg'.*remove the unit"),
+        ([f"{i % 30},5mm" for i in range(200)], "numbers with the unit mm"),  # were repeated identifiers
         (["31.12.2024", "1.2.2023"], "dates, such as '31.12.2024'.*to_datetime"),
         (["12/31/2024 10:30", "1/2/2023 9:05"], "dates"),
         (["2024-12-31", "12/30/2024", "2024-12-29", "12/28/2024"], "dates, such as '12/30/2024'"),

@@ -40,7 +40,7 @@ def test_repeated_identifiers_are_named(name, values):
     assert text.startswith(f"Column {name!r} holds identifiers") and f"groups={name!r}" in text
 
 
-@pytest.mark.parametrize("name", ["Unnamed: 0", "id", "row_no", "Index"])
+@pytest.mark.parametrize("name", ["Unnamed: 0", "id", "row_no", "Index", "patient_id", "policy_id"])
 def test_numbers_of_rows_are_named(name):
     text = hint(**{name: RNG.permutation(N) + 1})
     assert text.startswith(f"Column {name!r} holds the numbers of the rows.") and f"time={name!r}" in text
@@ -49,7 +49,7 @@ def test_numbers_of_rows_are_named(name):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("patient_id", np.arange(N)),  # each in one row
+        ("patient_id", 3 * np.arange(N)),  # each in one row, not consecutive
         ("price", np.arange(N)),
         ("index", np.arange(N) * 2),
         ("patient_id", np.arange(N) % 4),  # a few values

@@ -38,6 +38,7 @@ _NOTATIONS = (
 )
 """What every text matches, what some contain, what they are, and what to do."""
 
+_WITH_UNIT = rf"^{_NUMBER}\s*([A-Za-zµ°][A-Za-zµ°²³/]{{0,5}})$"
 _WITH_OTHERS = "numbers and a few other texts"
 _PLAIN_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _FIRST_CELLS = 100
@@ -102,12 +103,22 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
         shows = texts.str.contains(mark)
         if texts.str.fullmatch(pattern).all() and shows.any():
             return what, remedy, texts[shows].iloc[0][:60]
+    if (unit := _unit(first)) is not None:
+        texts = _distinct(column)
+        if len(texts) >= LEAST_NUMBERS and _unit(texts) == unit:
+            return f"numbers with the unit {unit}", "remove the unit", texts.iloc[0][:60]
     if 2 * first.str.fullmatch(_PLAIN_NUMBER).sum() > len(first):
         texts = _distinct(column)
         others = texts[~texts.str.fullmatch(_PLAIN_NUMBER)]
         if len(texts) - len(others) >= LEAST_NUMBERS and 0 < len(others) <= MOST_OTHERS:
             return _WITH_OTHERS, "remove these texts", others.iloc[0][:60]
     return None
+
+
+def _unit(texts: pd.Series[str]) -> str | None:
+    """Return the unit behind the number in each text; None if it is not the same in all."""
+    units = texts.str.extract(_WITH_UNIT, expand=False)
+    return str(units.iloc[0]) if len(units) and units.notna().all() and units.nunique() == 1 else None
 
 
 def _distinct(column: pd.Series[Any]) -> pd.Series[str]:

@@ -83,9 +83,9 @@ def structure_hint(coded: CodedTable) -> str | None:
 
 
 def _numbers_rows(column: Column, values: AnyArray) -> bool:
-    """Return whether a column is named like row numbers, and holds consecutive whole numbers in any order."""
+    """Return whether a column is named like row numbers or identifiers, and holds consecutive whole numbers."""
     words = _words(column.name)
-    if not words or not _ROW_WORDS.issuperset(words):
+    if not words or (not _ROW_WORDS.issuperset(words) and _IDENTIFIER_WORDS.isdisjoint(words)):
         return False
     ordered = np.sort(values)
     return len(ordered) >= _LEAST_VALUES and np.array_equal(ordered, ordered[0] + np.arange(len(ordered)))

@@ -90,7 +90,7 @@ def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> s
     Examples
     --------
     >>> coding, codes = TargetCoding.with_codes(["ok", "ok", "fraud"])
-    >>> frequent_class_hint(coding, codes, "f1").partition(":")[0]
+    >>> frequent_class_hint(coding, codes, "f1").partition(".")[0]
     "The metric f1 is that of the class 'ok', the second in sorted order, to which 67 % of the rows belong"
     """
     if metric not in _OF_SECOND_CLASS or len(coding.classes) != 2:
@@ -101,8 +101,8 @@ def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> s
     first, second = coding.classes
     return (
         f"The metric {metric} is that of the class {second!r}, the second in sorted order, to which "
-        f"{100 * share:.0f} % of the rows belong: if {first!r} is what you look for, rename the classes so that it comes "
-        "second, for instance to 0 and 1."
+        f"{100 * share:.0f} % of the rows belong. If {first!r} is what you look for, rename the classes so that it "
+        "comes second, such as to 0 and 1."
     )
 
 
