@@ -31,6 +31,7 @@ from cashmere.exceptions import (
     RunDirectoryError,
     SchemaError,
     TargetWarning,
+    UnknownNameError,
 )
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
@@ -225,6 +226,19 @@ def test_weights_change_the_model_by_their_ratios():
     weighted = quick().fit(X, y, sample_weight=weights).predict_proba(X)
     assert np.abs(plain - weighted).max() > 1e-4
     np.testing.assert_array_equal(quick().fit(X, y, sample_weight=weights / 2).predict_proba(X), weighted)
+
+
+def test_weights_may_be_a_column():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    weight = pd.Series(1.0 + np.arange(len(X)) % 3, name="persons")
+    by_values, by_name = quick(), quick()
+    by_values.fit(X, y, sample_weight=weight)
+    wide = X.assign(persons=weight)
+    by_name.fit(wide, y, sample_weight="persons")
+    assert list(by_name.feature_names_in_) == list(X) and "persons" in wide
+    np.testing.assert_array_equal(by_name.predict_proba(wide), by_values.predict_proba(X))
+    with pytest.raises(UnknownNameError, match="person"):
+        quick().fit(wide, y, sample_weight="person")
 
 
 def test_rows_of_weight_zero_count_as_removed():

@@ -21,6 +21,7 @@ from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.caller import level_of_caller
 from cashmere.base.text import clean_text
 from cashmere.data.frames import feature_names, has_labels, to_frame
+from cashmere.data.reading import take_column
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import StructureKind, shown_name, take_structure
 from cashmere.data.target_hints import feature_that_is_the_target
@@ -117,8 +118,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             booleans and missing values need no preprocessing.
         y : (n_rows,) array-like
             Class labels or numbers; none may be missing.
-        sample_weight : (n_rows,) array-like, optional
-            Row weights, at least 0; only their ratios count. Rows of weight 0 are left out.
+        sample_weight : str or (n_rows,) array-like, optional
+            Row weights, at least 0; only their ratios count. Rows of weight 0 are left out. The values, or the name of a
+            column of `X`, which is then not used as a feature.
         groups : str or (n_rows,) array-like, optional
             Groups of rows that belong together, such as those of a patient, if rows of new groups are to be predicted:
             no fold trains on some rows of a group and validates on others. The name of a column of `X`, or the values.
@@ -156,6 +158,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         )
         check_names(settings)
         frame = to_frame(X)
+        if isinstance(sample_weight, str):
+            frame = frame.copy(deep=False)
+            sample_weight = take_column(frame, sample_weight, "weights")
         hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups, time=time)
         if hint is not None:
             warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())

@@ -91,8 +91,9 @@ class FinishedRun:
         constant: float | None = history.baseline_loss
         if facts.joined_losses is not None:  # on the rows of the ensemble
             best, constant = facts.joined_losses["single"], facts.joined_losses["constant"]
+        where = ", on later rows" if self.n_newest else ""
         cross_fitted = (
-            "" if facts.cross_fitted_loss is None else f" (cross-fitted {self._score(facts.cross_fitted_loss)})"
+            "" if facts.cross_fitted_loss is None else f" (cross-fitted{where} {self._score(facts.cross_fitted_loss)})"
         )
         members = sorted(self.weights.items(), key=lambda item: (-item[1], item[0]))
         listed = ", ".join(f"{self.algorithm_name(n)} #{n} {weight:.2f}" for n, weight in members[:_NAMED])
