@@ -98,7 +98,7 @@ def summary() -> Statement:
 def seeds_summary() -> Statement:
     """Return the sentence of that page on both seeds."""
     return Statement(
-        text="In the {n} runs of two seeds, the second on slower machines: average rank {rank:.2f}, the next one "
+        text="In the {n} runs of two seeds: average rank {rank:.2f}, the next one "
         "{next:.2f}; lower loss than AutoGluon in {autogluon}, with torch in {autogluon_torch}, than FLAML in {flaml}, "
         "H2O in {h2o}, LightAutoML in {lightautoml}, LightGBM in {lightgbm}",
         values=_standing(_of_both_seeds()),
@@ -201,6 +201,7 @@ def parts() -> Iterator[Statement | Body]:
 def _second_parts() -> Iterator[Statement | Body]:
     """Yield the parts on the second seed."""
     yield _table("data set, second seed", _losses("peers.jsonl", PEERS, seed=1))
+    yield from _slower_parts()
     both = _of_both_seeds()
     of_best = both[OURS] / both[list(NAMES)].min(axis=1)
     yield Statement(
@@ -216,6 +217,27 @@ def _second_parts() -> Iterator[Statement | Body]:
             "lightgbm_ratio": _ratio(both[OURS], both["lightgbm"]),
             "wins": int((of_best < 1).sum()),
             "median": 100 * (1 - float(of_best.median())),
+        },
+    )
+
+
+def _slower_parts() -> Iterator[Statement]:
+    """Yield the parts on the same runs, on a slower machine."""
+    peers = (OURS, "autogluon", "autogluon_torch")
+    here, there = (_losses(name, peers, seed=1) for name in ("peers.jsonl", "slower_machine.jsonl"))
+    yield Statement(
+        text="the loss of cashmere was {ours:.3f} times as high (geometric mean), that of AutoGluon {plain:.3f} times, "
+        "with torch {torch:.3f} times",
+        values={
+            name: _ratio(there[peer], here[peer]) for name, peer in zip(("ours", "plain", "torch"), peers, strict=True)
+        },
+    )
+    yield Statement(
+        text="There, cashmere was better than AutoGluon on {plain} of {n}, than AutoGluon with torch on {torch}.",
+        values={
+            "n": len(there),
+            "plain": int((there[OURS] < there["autogluon"]).sum()),
+            "torch": int((there[OURS] < there["autogluon_torch"]).sum()),
         },
     )
 

@@ -119,8 +119,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         y : (n_rows,) array-like
             Class labels or numbers; none may be missing.
         sample_weight : str or (n_rows,) array-like, optional
-            Row weights, at least 0; only their ratios count. Rows of weight 0 are left out. The values, or the name of a
-            column of `X`, which is then not used as a feature.
+            Row weights, at least 0; only their ratios count. Rows of weight 0 are left out. The values, or the name of
+            a column of `X`, which is then not used as a feature.
         groups : str or (n_rows,) array-like, optional
             Groups of rows that belong together, such as those of a patient, if rows of new groups are to be predicted:
             no fold trains on some rows of a group and validates on others. The name of a column of `X`, or the values.
