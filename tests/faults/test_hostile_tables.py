@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cashmere import AutoClassifier, AutoRegressor
-from cashmere.exceptions import CashmereError, RowStructureWarning
+from cashmere.exceptions import CashmereError, RowStructureWarning, TargetWarning
 from cashmere.space import make_space
 
 RNG = np.random.default_rng(0)
@@ -138,4 +138,6 @@ def test_regression_target_of_any_scale(scale):
 
 
 def test_constant_regression_target():
-    assert np.allclose(fit(numbers(), np.full(N, 3.5), AutoRegressor).predict(numbers()), 3.5)
+    with pytest.warns(TargetWarning, match=r"Every row has the target 3\.5: there is nothing to predict"):
+        model = fit(numbers(), np.full(N, 3.5), AutoRegressor)
+    assert np.allclose(model.predict(numbers()), 3.5)

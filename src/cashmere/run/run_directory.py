@@ -255,7 +255,7 @@ class RunDirectory:
             store = RunStore(folder, new=True)
             task: Any = None if settings.task == "auto" else settings.task
             task = task if task in (None, "classification") else TaskType(task)
-            if task is None and is_for_values(settings.metric):
+            if task is None and is_for_values(settings.metric) and pd.api.types.is_numeric_dtype(np.asarray(y).dtype):
                 task = TaskType.REGRESSION
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
             tell(TargetWarning, target_hint(target) if target.classes else values_hint(codes))
@@ -626,10 +626,10 @@ def _check_opening(settings: RunSettings, space: Space) -> None:
         If the package has none for the space.
     """
     opening = settings.opening
-    if opening != _NO_OPENING and settings.budget.seconds is None:
+    if opening != _NO_OPENING and settings.budget.trials is not None:
         raise IncompatibleParametersError(
             f"The opening {opening!r} has no effect if the budget is a number of trials: such a search begins with the "
-            "defaults. Give a time such as '10m' as budget, or leave out the opening.",
+            "defaults. Give only a time such as '10m' as budget, or leave out the opening.",
             {"opening": opening, "budget": settings.budget},
         )
     if opening == _SHIPPED_OPENING and shipped_opening(space.name) is None:
