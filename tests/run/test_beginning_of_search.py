@@ -87,7 +87,9 @@ def test_an_opening_of_another_space_is_refused(tmp_path):
 def test_an_opening_that_would_not_be_used_is_refused(tmp_path):
     with pytest.raises(InvalidParameterError, match=r"'defaults' or a file .* 'classic'; got 'learned'.* for: default"):
         made_run(tmp_path / "run", opening="learned", space="classic")
-    with pytest.raises(IncompatibleParametersError, match=r"no effect if the budget is a number .* only a time such as '10m'"):
+    with pytest.raises(
+        IncompatibleParametersError, match=r"no effect if the budget is a number .* only a time such as '10m'"
+    ):
         made_run(tmp_path / "run", opening="learned", budget=Budget(trials=20))
     assert not (tmp_path / "run").exists()
 
