@@ -516,7 +516,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         content = np.add(numbers, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
         missing = np.isnan(content)
         distinct = _few_distinct(content, missing)
-        offset = _offset(content[~missing]) if kind is ColumnKind.NUMERIC and distinct > 1 else 0.0
+        offset = float32_offset(content[~missing]) if kind is ColumnKind.NUMERIC and distinct > 1 else 0.0
     elif kind is ColumnKind.DATE:
         dates, _ = _dates(series, name)
         content, missing = dates.view(np.int64), np.isnat(dates)
@@ -557,7 +557,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     return column, digest.digest()
 
 
-def _offset(numbers: Float64) -> float:
+def float32_offset(numbers: Float64) -> float:
     """Return what to subtract from numbers that float32 hardly tells apart, such as seconds since 1970; else 0."""
     low, high = float(numbers.min()), float(numbers.max())
     if high - low >= max(abs(low), abs(high)) / 8 or max(abs(low), abs(high)) > LARGEST:

@@ -7,15 +7,13 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.data.kind_hints import other_notation
+from cashmere.data.schema import float32_offset
 from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
 _PAIRS_NAMED = 3
 
 _OF_SECOND_CLASS = ("f1", "average_precision")
 """Metrics that look for one of two classes."""
-
-_TOLD_APART = 0.9
-"""With a smaller share of distinct values, numbers of 32 bits are too coarse for a target."""
 
 
 def feature_that_is_the_target(frame: pd.DataFrame, y: object) -> str | None:
@@ -121,17 +119,12 @@ def values_hint(values: AnyArray) -> str | None:
     >>> values_hint(1.7e9 + np.arange(100.0)).partition(",")[0]
     'Models calculate with 32 bits'
     """
-    distinct = np.unique(values)
-    low, high = float(distinct[0]), float(distinct[-1])
+    low, high = float(values.min()), float(values.max())
     if low == high:
         return (
             f"Every row has the target {low:.6g}: there is nothing to predict. Check which column and rows these are."
         )
-    if high - low > max(abs(low), abs(high)) / 8:
-        return None  # subtracting would gain fewer than three of 24 bits
-    with np.errstate(over="ignore"):
-        n_told_apart = len(np.unique(distinct.astype(np.float32)))
-    if n_told_apart >= _TOLD_APART * len(distinct):
+    if float32_offset(values) == 0:
         return None
     return (
         f"Models calculate with 32 bits, which hardly tell the values of the target apart, from {low:.12g} to "

@@ -412,8 +412,7 @@ def check_direction(function: Callable[..., float]) -> None:
 def is_for_values(metric: object) -> bool:
     """Return whether a metric, or the built-in one of a name, is for regression alone."""
     if isinstance(metric, str):
-        name = metric.strip().lower().partition(_AT)[0].replace("-", "_").replace(" ", "_")
-        metric = METRICS.get(_ALIASES.get(name, name))
+        metric = METRICS.get(_read_name(metric)[0])
     return isinstance(metric, Metric) and metric.task_types == _REGRESSION
 
 
@@ -442,9 +441,8 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     'roc_auc'
     """
     if isinstance(metric, str):
-        name, at, level = metric.strip().lower().partition(_AT)
-        name = name.replace("-", "_").replace(" ", "_")
-        if (name := _ALIASES.get(name, name)) not in METRICS or (at and name != _PINBALL):
+        name, at, level = _read_name(metric)
+        if name not in METRICS or (at and name != _PINBALL):
             raise UnknownNameError("metric", metric, METRICS)
         found = pinball_metric(_read_level(metric, level)) if at else METRICS[name]
     elif isinstance(metric, Metric):
@@ -460,6 +458,13 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     if found is METRICS["brier"] and task_type is TaskType.BINARY:
         return replace(found, worst_loss=1.0)
     return found
+
+
+def _read_name(metric: str) -> tuple[str, str, str]:
+    """Return the name that an alias stands for, and what follows it: ``"@"`` and the level, or nothing."""
+    name, at, level = metric.strip().lower().partition(_AT)
+    name = name.replace("-", "_").replace(" ", "_")
+    return _ALIASES.get(name, name), at, level
 
 
 def _read_level(metric: str, text: str) -> float:

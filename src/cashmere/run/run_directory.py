@@ -255,7 +255,7 @@ class RunDirectory:
             store = RunStore(folder, new=True)
             task: Any = None if settings.task == "auto" else settings.task
             task = task if task in (None, "classification") else TaskType(task)
-            are_numbers = pd.api.types.is_numeric_dtype(np.asarray(y).dtype)
+            are_numbers = pd.api.types.is_numeric_dtype(getattr(y, "dtype", object))
             if task is None and are_numbers and is_for_values(settings.metric):
                 task = TaskType.REGRESSION
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
