@@ -77,7 +77,7 @@ def _tests(runs: Frame) -> Statement:
         text="With free candidates, its validation loss after 150 trials is lower than that of `bo`, `optdivbo` and "
         "`ensemble_gain` on {validation_bo:word}, {validation_optdivbo:word} and {validation_ensemble_gain:word} of "
         "{all:word} recordings (Holm's p {validation_bo_p:.3f}, {validation_optdivbo_p:.3f} and "
-        "{validation_ensemble_gain_p:.3f}), and than that of `random` on {validation_random:word} "
+        "{validation_ensemble_gain_p:.4f}), and than that of `random` on {validation_random:word} "
         "({validation_random_p:.2f}). Its test loss is lower on {test_bo:word}, {test_optdivbo:word}, "
         "{test_ensemble_gain:word} and {test_random:word}, but the least p is {least_p:.2f}",
         values=values | {"least_p": min(values[f"test_{name}_p"] for name in OTHERS)},
