@@ -14,6 +14,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 def main() -> None:
     from benchmarks.experiments import (
         ablation,
+        absolute_errors,
         categories,
         contributions,
         coverage,
@@ -79,6 +80,7 @@ def main() -> None:
         "contributions": contributions,
         "swaps": swaps,
         "defaults": defaults,
+        "absolute-errors": absolute_errors,
         "emulator": emulator_study,
         "patience": patience,
         "positions": positions,

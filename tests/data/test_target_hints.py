@@ -10,6 +10,7 @@ from cashmere.data.target_hints import (
     frequent_class_hint,
     target_hint,
     values_hint,
+    zeros_hint,
 )
 from cashmere.exceptions import DataError
 
@@ -82,6 +83,13 @@ def test_values_that_teach_nothing_are_reported():
 @pytest.mark.parametrize("values", [np.linspace(0, 1, 10**5), np.array([1e300, -1e300, 0.0]), 1e9 * np.arange(9.0)])
 def test_other_values_are_not(values):
     assert values_hint(values) is None
+
+
+def test_zeros_under_a_percentage_error_are_reported():
+    y = np.array([0.0, 0.0, 1.5, 2.0])
+    assert zeros_hint(y, "mape").startswith("The metric mape divides by the target, which is 0 in 2 of 4 rows:")
+    assert zeros_hint(y, "mae") is None
+    assert zeros_hint(y[2:], "mape") is None
 
 
 def test_metric_of_the_frequent_class_is_reported():

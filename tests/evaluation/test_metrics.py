@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,6 +104,34 @@ def test_pinball_losses_are_those_of_sklearn(level, weighted):
 def test_level_of_numpy_becomes_a_plain_number():
     metric = pinball_metric(np.float64(0.3))
     assert metric == get_metric("pinball@0.3", REGRESSION) and type(metric.level) is float
+
+
+def test_learners_approach_absolute_errors_by_the_median():
+    levels = {name: metric.level for name, metric in METRICS.items() if metric.level is not None}
+    assert levels == {"mae": 0.5, "mape": 0.5, "pinball": 0.5}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_weights_are_those_of_the_percentage_error(weighted):
+    rng = np.random.default_rng(0)
+    y, p = rng.choice([-1, 1], 200) * np.exp(rng.normal(size=200)), rng.normal(size=200)
+    given = rng.uniform(1, 9, 200) if weighted else None
+    used = METRICS["mape"].training_weight(y, given)
+    assert used.mean() == pytest.approx(1 if given is None else given.mean())
+    share = np.ones(200) if given is None else given
+    expected = METRICS["mape"].loss(y, p, given) * share.sum() / used.sum() / np.mean(share / abs(y)) * share.mean()
+    assert METRICS["mae"].loss(y, p, used) == pytest.approx(expected)
+    for unweighted in (METRICS["mae"], replace(METRICS["mape"], level=None)):
+        assert unweighted.training_weight(y, given) is given
+
+
+def test_training_weights_are_bounded():
+    weigh = METRICS["mape"].training_weight
+    y = np.array([0.0, 1e-9, 1.0, 1.0, 2.0])
+    np.testing.assert_allclose(weigh(y, None) / weigh(y, None)[2], [100, 100, 1, 1, 0.5])
+    few = weigh(np.array([0.0, 0.0, 0.0, 4.0]), None)  # the median is 0
+    np.testing.assert_allclose(few / few[3], [4, 4, 4, 1])
+    assert weigh(np.zeros(3), None) is None
 
 
 def test_quantile_minimises_its_pinball_loss():

@@ -1,6 +1,8 @@
-"""Trials under a pinball loss: boosters learn the quantile itself."""
+"""Trials under losses that quantiles minimise: boosters learn the quantile itself."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,10 +38,10 @@ class Rows:
         )  # fmt: skip
         self.folder = folder
 
-    def outcome(self, algorithm, quantile, space="default"):
+    def outcome(self, algorithm, quantile, space="default", metric=METRIC):
         profile = TaskProfile(task_type=TASK, n_rows=N_ROWS, n_columns=2, quantile=quantile)
         made = make_space(space, profile)
-        objective = CrossValidationObjective(folder=self.folder, space=made, metric=METRIC)
+        objective = CrossValidationObjective(folder=self.folder, space=made, metric=metric)
         return objective(Trial(number=0, configuration=made.completed({"algorithm": algorithm}), seed=1))
 
 
@@ -61,6 +63,14 @@ def test_boosters_learn_the_quantile(rows, algorithm, space):
     for k, model in enumerate(load_fold_models(rows.folder.with_name("model.skops"))):
         unseen, fold = rows.folds.load(k, model.encoding, 1.0)[1], rows.folds.folds[k]
         assert np.mean(rows.y[fold.validation] <= model.predict(unseen)) > 0.7  # so do the saved models
+
+
+@pytest.mark.parametrize("algorithm", ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting", "ridge"])
+def test_learners_approach_percentage_errors(rows, algorithm):
+    metric = get_metric("mape", TASK)
+    weighted = rows.outcome(algorithm, metric.level, metric=metric)
+    of_mean = rows.outcome(algorithm, None, metric=replace(metric, level=None))
+    assert weighted.loss < 0.75 * of_mean.loss
 
 
 def test_constant_predictor_is_best_of_all_constants_under_a_percentage_error(rows):

@@ -15,6 +15,8 @@ _PAIRS_NAMED = 3
 _OF_SECOND_CLASS = ("f1", "average_precision")
 """Metrics that look for one of two classes."""
 
+_DIVIDES_BY_TARGET = "mape"
+
 
 def feature_that_is_the_target(frame: pd.DataFrame, y: object) -> str | None:
     """Return a warning if the target is still among the features, under its own name, else None.
@@ -101,6 +103,30 @@ def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> s
         f"The metric {metric} is that of the class {second!r}, the second in sorted order, to which "
         f"{100 * share:.0f} % of the rows belong. If {first!r} is what you look for, rename the classes so that it "
         "comes second, such as to 0 and 1."
+    )
+
+
+def zeros_hint(values: AnyArray, metric: str) -> str | None:
+    """Return a warning if a metric divides by targets, and some of them are 0; else None.
+
+    Parameters
+    ----------
+    values : (n_rows,) array of float64
+        The target of a regression.
+    metric : str
+        Name of a built-in metric.
+
+    Examples
+    --------
+    >>> zeros_hint(np.array([0.0, 2.0]), "mape").partition(":")[0]
+    'The metric mape divides by the target, which is 0 in 1 of 2 rows'
+    """
+    n_zeros = int(np.count_nonzero(values == 0)) if metric == _DIVIDES_BY_TARGET else 0
+    if not n_zeros:
+        return None
+    return (
+        f"The metric {metric} divides by the target, which is 0 in {n_zeros:,} of {len(values):,} rows: their errors "
+        "outweigh all others. Choose mae, or leave these rows out."
     )
 
 

@@ -13,8 +13,8 @@ from cashmere.model.fold_model import FoldModel, fit_fold_model
 def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tuple[list[FoldModel], float]:
     """Fit and evaluate the constant predictor on every fold.
 
-    It predicts the class shares of the training rows, their mean, for an absolute error their median, for a pinball
-    loss their quantile, or for a percentage error their median with the weights 1/|y|.
+    It predicts the class shares of the training rows, their mean, for an absolute error or a pinball loss their
+    quantile, or for a percentage error their median with the weights 1/|y|.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tu
         X_valid = folds.load(k, encoding, folds.rungs[0])[1]
         nothing = np.broadcast_to(np.float32(0), (len(fold.train), X_valid.shape[1]))  # takes no memory
         y, weight = folds.y[fold.train], None if folds.weight is None else folds.weight[fold.train]
-        if metric.name == "mape":
+        if metric.name == "mape":  # the best of all constants, not only weights that learners can bear
             weight = (1.0 if weight is None else weight) / np.maximum(np.abs(y), np.finfo(np.float64).eps)
         if folds.task_type.is_classification:
             constant = DummyClassifier(strategy="prior")
         elif metric.level is not None:
             constant = DummyRegressor(strategy="quantile", quantile=metric.level)
         else:
-            constant = DummyRegressor(strategy="median" if metric.name in ("mae", "mape") else "mean")
+            constant = DummyRegressor(strategy="mean")
         model = fit_fold_model(
             Pipeline([("learner", constant)]),
             encoding,

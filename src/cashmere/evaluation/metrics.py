@@ -54,7 +54,8 @@ class Metric:
     clip : float
         Smallest probability of the log loss; 0 for other metrics.
     level : float or None
-        Level of the quantile that minimises the loss, for pinball losses.
+        Level of the quantile that minimises the loss: that of a pinball loss, 0.5 for the absolute error and, with the
+        weights of `training_weight`, for the percentage error.
     is_mean : bool
         Whether the loss of a set of rows is the mean of the losses of its rows, hence also the mean of those of folds.
     """
@@ -115,6 +116,30 @@ class Metric:
     def score(self, loss: float) -> float:
         """Convert a loss into a score: 1 - loss if greater is better, otherwise the loss itself."""
         return 1.0 - loss if self.greater_is_better else loss
+
+    def training_weight(self, y: Float64, weight: Float64 | None) -> Float64 | None:
+        """Return the weights of rows with which a learner approaches the metric.
+
+        They are those given, and for a percentage error with a level these divided by the absolute target, with their
+        mean unchanged. So that a few rows do not outweigh all others, targets smaller than a hundredth of their median
+        count as large as that.
+
+        Parameters
+        ----------
+        y : (n_rows,) array
+            Targets of the training rows.
+        weight : (n_rows,) array or None
+            Weights of these rows; None: all are equal.
+        """
+        if self.name != _MAPE or self.level is None:
+            return weight
+        size = np.abs(y)
+        if not size.any():
+            return weight
+        least = _SMALLEST_TARGET * np.median(size) or size.mean()
+        given = np.ones(len(y)) if weight is None else weight
+        divided = given / np.maximum(size, least)
+        return divided * (given.mean() / divided.mean())
 
 
 def _safe_probabilities(p: Float64) -> Float64:
@@ -275,7 +300,9 @@ def _one_minus_r2(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return error / total
 
 
-_PINBALL, _AT = "pinball", "@"
+_MAPE, _PINBALL, _AT = "mape", "pinball", "@"
+_SMALLEST_TARGET = 0.01
+"""Targets under a percentage error, relative to their median, from which on training weights grow no further."""
 
 
 def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss: float | None, greater: bool) -> Metric:
@@ -331,8 +358,8 @@ METRICS: dict[str, Metric] = {
         _metric("brier", _brier, "probabilities", 2.0, False),
         _metric("rmse", _rmse, "values", None, False),
         _metric("mse", _mse, "values", None, False),
-        _metric("mae", _mae, "values", None, False),
-        _metric("mape", _mape, "values", None, False),
+        replace(_metric("mae", _mae, "values", None, False), level=0.5),
+        replace(_metric(_MAPE, _mape, "values", None, False), level=0.5),
         _metric("r2", _one_minus_r2, "values", None, True),
         pinball_metric(),
     )

@@ -293,8 +293,10 @@ class _Evaluation:
         return min(self._objective.n_threads, max(1, X_train.size // CELLS_PER_THREAD))
 
     def _training_weight(self, k: int) -> FloatArray | None:
-        weight = self._folds.weight
-        return weight[self._train_rows(k)] if weight is not None and self._algorithm.accepts_weights else None
+        if not self._algorithm.accepts_weights:
+            return None
+        rows, weight = self._train_rows(k), self._folds.weight
+        return self._metric.training_weight(self._folds.y[rows], None if weight is None else weight[rows])
 
     def _losses(self, predictions: Sequence[NDArray[np.float32]]) -> list[float]:
         """Return the loss of each of the first folds."""

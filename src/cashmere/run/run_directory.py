@@ -35,7 +35,7 @@ from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding
-from cashmere.data.target_hints import frequent_class_hint, target_hint, values_hint
+from cashmere.data.target_hints import frequent_class_hint, target_hint, values_hint, zeros_hint
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import (
@@ -289,6 +289,7 @@ class RunDirectory:
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             tell(DeployableWarning, run.restriction)
             tell(TargetWarning, frequent_class_hint(target, codes, run.metric.name))
+            tell(TargetWarning, zeros_hint(codes, run.metric.name))
             for left_out in run._left_out():
                 tell(LeftOutWarning, left_out)
             if hints:
