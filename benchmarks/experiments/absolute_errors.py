@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from scipy import stats
 
 from benchmarks.experiments.coverage import read
 from benchmarks.runs.code_version import commit
@@ -96,7 +97,7 @@ def run(table: BenchmarkTable, key: RunKey) -> list[AbsoluteErrorRun]:
         return [
             AbsoluteErrorRun(
                 **asdict(key),
-                skewness=round(float(y.iloc[train].skew()), 3),
+                skewness=round(float(stats.skew(seen, bias=False)), 3),
                 trials=len(history.successes),
                 validation=np.nan if loss is None else loss,
                 test=judge_on(session, X.iloc[test], y.iloc[test])(history),

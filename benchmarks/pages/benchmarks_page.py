@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.pages import (
     ablation,
+    absolute_errors,
     coverage,
     dacopt,
     defaults_of_fit,
@@ -79,6 +80,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from last_steps.parts()
     yield from refining.parts()
     yield from ablation.parts()
+    yield from absolute_errors.parts()
     yield from coverage.parts()
     yield from newest_fold.parts()
     yield _deadline()

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from cashmere.data.decimal_commas import decimal_comma_columns
+from cashmere.data.frames import to_frame
 from cashmere.data.reading import read_table
+from cashmere.data.rows import canonical_rows
+from cashmere.data.schema import TableSchema
 
 
 def read(tmp_path, text: str) -> pd.DataFrame:
@@ -53,4 +58,47 @@ def test_points_separate_thousands_in_a_table_with_decimal_commas(tmp_path):
     np.testing.assert_array_equal(frame["a"], [1500, 999, np.nan])
     np.testing.assert_array_equal(frame["c"], [1234567, 12, np.nan])
     assert frame["d"].tolist() == [1.5, 2.25, 3.0]  # 1.5 has no thousands
+    assert "decimal" not in frame.attrs  # so later tables are not expected to have commas
     assert read(tmp_path, "a;b\n1.500;1\n2.250;2\n")["a"].tolist() == [1.5, 2.25]  # nothing tells what commas mean
+
+
+def schema_with_commas(tmp_path):
+    path = tmp_path / "training.csv"
+    path.write_text("name;price;size\n" + "".join(f"n{i};{i},5;{i + 1}.000\n" for i in range(20)))
+    frame = read_table(path)
+    target = frame.pop("name")
+    return canonical_rows(to_frame(frame), target.factorize()[0], None).schema()
+
+
+def test_a_model_remembers_decimal_commas(tmp_path):
+    schema = schema_with_commas(tmp_path)
+    assert schema.decimal == ","
+    restored = TableSchema.from_json(json.loads(json.dumps(schema.to_json())))
+    assert restored == schema
+    with pytest.raises(ValueError, match="decimal"):
+        TableSchema.from_json({**schema.to_json(), "decimal": ";"})
+
+
+@pytest.mark.parametrize(
+    ("rows", "price", "size"),
+    [
+        ("1,125;1.500\n2,250;2.000\n", [1.125, 2.25], [1500, 2000]),  # nothing tells what a comma means
+        ("7;1.500\n8;9\n", [7, 8], [1500, 9]),  # there is none
+        ("1.125;1.5\n2.250;2\n", [1.125, 2.25], [1.5, 2]),  # a point that cannot separate thousands
+        (";1.500\n8;\n", [np.nan, 8], [1500, np.nan]),
+        ("7;15\n8;9\n", [7, 8], [15, 9]),
+    ],
+)
+def test_new_rows_are_read_as_those_of_the_model(tmp_path, rows, price, size):
+    schema = schema_with_commas(tmp_path)
+    path = tmp_path / "new.csv"
+    path.write_text("price;size\n" + rows)
+    frame = read_table(path, schema=schema)
+    np.testing.assert_array_equal(frame["price"], price)
+    np.testing.assert_array_equal(frame["size"], size)
+
+
+def test_commas_between_cells_leave_points_to_decimals(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("price,size\n7,1.500\n")
+    assert read_table(path, schema=schema_with_commas(tmp_path))["size"].tolist() == [1.5]

@@ -20,19 +20,22 @@ _FIRST_CELLS = 1000
 """Enough to tell that most columns hold something else."""
 
 
-def decimal_comma_columns(frame: pd.DataFrame) -> list[int]:
+def decimal_comma_columns(frame: pd.DataFrame, *, expected: bool = False) -> list[int]:
     """Find columns of text whose first cells are numbers, some with a decimal comma.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         A table from a text file whose cells are not separated by commas.
+    expected : bool
+        Whether commas come before decimals unless something else is certain, as in the table of a model.
 
     Returns
     -------
     list of int
         Their positions. If every comma comes before exactly three digits (``1,234``), it might just as well separate
-        thousands, and there are none: one other comma in the table is needed to know what commas mean in it.
+        thousands, and there are none, unless expected: one other comma in the table is needed to know what commas mean
+        in it.
 
     Examples
     --------
@@ -41,6 +44,8 @@ def decimal_comma_columns(frame: pd.DataFrame) -> list[int]:
     ([0, 1], [])
     """
     found = [i for i in range(frame.shape[1]) if _begins_with_numbers(frame.iloc[:, i])]
+    if expected:
+        return found
     cells = (cell.strip() for i in found for cell in frame.iloc[:, i].dropna() if "," in cell)
     return found if any(not _THOUSANDS.fullmatch(cell) for cell in cells) else []
 
@@ -71,6 +76,24 @@ def separates_thousands(column: pd.Series[Any]) -> bool:
     if not first.str.fullmatch(_POINT_THOUSANDS).all() or not texts.str.contains(".", regex=False).any():
         return False
     return bool(texts.str.fullmatch(_POINT_THOUSANDS).all())
+
+
+def has_decimal_points(column: pd.Series[Any]) -> bool:
+    """Return whether a column of written numbers has points that cannot separate thousands.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Texts, or missing.
+
+    Examples
+    --------
+    >>> [has_decimal_points(pd.Series(texts)) for texts in (["1.5", "999"], ["1.500", "999"], ["0.125"], ["7"])]
+    [True, False, True, False]
+    """
+    texts = column.dropna().str.strip()
+    texts = texts[texts.str.contains(".", regex=False)]
+    return not texts.str.fullmatch(_POINT_THOUSANDS).all()
 
 
 def without_thousands(column: pd.Series[Any]) -> pd.Series[float] | None:

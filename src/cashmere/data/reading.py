@@ -21,7 +21,12 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted
-from cashmere.data.decimal_commas import decimal_comma_columns, separates_thousands, without_thousands
+from cashmere.data.decimal_commas import (
+    decimal_comma_columns,
+    has_decimal_points,
+    separates_thousands,
+    without_thousands,
+)
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
 from cashmere.data.schema import TableSchema
@@ -94,7 +99,8 @@ def read_table(
         ``openml:ID``. Numbers may have decimal commas if commas do not separate cells, see `decimal_comma_columns`.
     schema : TableSchema, optional
         Columns of a model. In delimited text, cells that are levels of its categories stay as they are written, even
-        if they are words for missing such as ``NA``, or numbers such as ``007``.
+        if they are words for missing such as ``NA``, or numbers such as ``007``. If the training table had decimal
+        commas, ``1,125`` is a bit more than one, and ``1.500`` is fifteen hundred unless others have decimal points.
     labels : (str, sequence)
         Name of the target of a model, and its classes: cells that are texts among these stay as they are written, too.
     check : ReadingCheck
@@ -104,7 +110,8 @@ def read_table(
     -------
     pandas.DataFrame
         At least one row and one column, with a plain row index. For OpenML, ``frame.attrs["target"]`` is the name
-        of the default target if there is exactly one.
+        of the default target if there is exactly one. With decimal commas in all columns that have decimals,
+        ``frame.attrs["decimal"]`` is a comma.
 
     Raises
     ------
@@ -459,7 +466,7 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
         _check_widths(path, encoding, delimiter, len(header))
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     if delimiter != ",":
-        _read_decimal_commas(frame, path, encoding, delimiter)
+        _read_decimal_commas(frame, path, encoding, delimiter, expected=schema is not None and schema.decimal == ",")
     levels = {} if schema is None else _levels_read_otherwise(frame, schema)
     name, classes = labels
     if name in frame.columns and (texts := {label for label in classes if isinstance(label, str)}):
@@ -468,23 +475,33 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
     return frame
 
 
-def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimiter: str) -> None:
+def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimiter: str, *, expected: bool) -> None:
     """Replace columns of numbers with decimal commas, which pandas has read as texts.
 
     In such a table, points separate thousands: where they may, whole numbers are replaced, too.
     """
-    if not (positions := decimal_comma_columns(frame)):
+    positions = decimal_comma_columns(frame)
+    if not positions and not expected:
         return
     others = [i for i in range(frame.shape[1]) if i not in positions]
     read = [i for i in others if pd.api.types.is_float_dtype(frame.dtypes.iloc[i])]
     written: Iterable[AnyArray] = _written_cells(path, encoding, delimiter, read).T.to_numpy() if read else ()
     texts = {i: pd.Series(cells).where(frame.iloc[:, i].notna()) for i, cells in zip(read, written, strict=True)}
+    is_mixed = any(map(has_decimal_points, texts.values()))
+    if not positions:
+        if is_mixed:
+            return
+        positions = decimal_comma_columns(frame, expected=True)
     texts |= {
         i: frame.iloc[:, i] for i in others if pd.api.types.infer_dtype(frame.iloc[:, i], skipna=True) == "string"
     }
     for i, cells in texts.items():
         if separates_thousands(cells) and (column := without_thousands(cells)) is not None:
             frame.isetitem(i, column.array)
+    if not is_mixed:
+        frame.attrs["decimal"] = ","
+    if not positions:
+        return
     # Reading them again is faster than converting texts.
     numbers = _parsed_csv(path, encoding, delimiter, usecols=positions, na_values=[_MISSING], decimal=",")
     for i, name in zip(positions, numbers, strict=True):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -201,6 +201,7 @@ class _StoredColumn(TypedDict):
 
 class _StoredSchema(TypedDict):
     named: bool
+    decimal: NotRequired[Literal[".", ","]]
     columns: Annotated[list[_StoredColumn], Meta(max_length=1_000_000)]
 
 
@@ -215,10 +216,13 @@ class TableSchema:
     named : bool
         Whether later tables are matched by column name; by position otherwise, unless they have the same columns in
         another order.
+    decimal : {".", ","}
+        What came before the decimals in the text file that the table was read from.
     """
 
     columns: tuple[Column, ...]
     named: bool = True
+    decimal: Literal[".", ","] = "."
 
     @functools.cached_property
     def used(self) -> tuple[Column, ...]:
@@ -270,7 +274,8 @@ class TableSchema:
             if column.dropped is not None:
                 entry["dropped"] = column.dropped
             columns.append(entry)
-        return {"named": self.named, "columns": columns}
+        decimal = {} if self.decimal == "." else {"decimal": self.decimal}
+        return {"named": self.named, **decimal, "columns": columns}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TableSchema:
@@ -309,7 +314,7 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} is in seconds, but is not numeric")
             if column.offset and (column.kind is not ColumnKind.NUMERIC or not math.isfinite(column.offset)):
                 raise ValueError(f"the column {column.name[:80]!r} has an offset, but is not numeric, or no number")
-        return cls(columns=columns, named=data["named"])
+        return cls(columns=columns, named=data["named"], decimal=data.get("decimal", "."))
 
     def code(
         self,
@@ -463,7 +468,8 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
     Parameters
     ----------
     frame : pandas.DataFrame
-        From `cashmere.data.frames.to_frame`.
+        From `cashmere.data.frames.to_frame`. With decimal commas, `read_table` leaves a comma in
+        ``frame.attrs["decimal"]``.
     named : bool
         Whether later tables are matched by column name.
     check : callable
@@ -498,7 +504,7 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
             if original != column.name:
                 column = Column(name=column.name, kind=column.kind, dropped=f"duplicate of {original!r}")
         columns.append(column)
-    return TableSchema(columns=tuple(columns), named=named)
+    return TableSchema(columns=tuple(columns), named=named, decimal="," if frame.attrs.get("decimal") == "," else ".")
 
 
 def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:

@@ -139,7 +139,8 @@ class Metric:
         least = _SMALLEST_TARGET * np.median(size) or size.mean()
         given = np.ones(len(y)) if weight is None else weight
         divided = given / np.maximum(size, least)
-        return divided * (given.mean() / divided.mean())
+        rescaled: Float64 = divided * (given.mean() / divided.mean())
+        return rescaled
 
 
 def _safe_probabilities(p: Float64) -> Float64:

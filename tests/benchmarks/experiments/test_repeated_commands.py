@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.experiments import (
     ablation,
+    absolute_errors,
     coverage,
     defaults,
     features,
@@ -90,6 +91,7 @@ def test_documented_command_finds_the_kept_rows(module, name, options, tmp_path)
     ("name", "record"),
     [
         ("ablation", ablation.AblationRun),
+        ("absolute_errors", absolute_errors.AbsoluteErrorRun),
         ("coordinator", coordinator.CoordinatorRow),
         ("coverage", coverage.CoverageRun),
         ("deadline", deadline.TimedRun),
