@@ -295,9 +295,6 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
     for line in finished.summary().splitlines():
         say(quiet, line)
     say(quiet, f"Model: {folder / 'model'}   Report: {folder / 'report.html'}")
-    if finished.n_newest:
-        rows = counted(finished.n_newest, "newest row")
-        say(quiet, f"No model has seen the {rows}. Fit the members on all rows with: cashmere refine {folder} --refit")
     if finished.study.history.incumbent is None:
         say_error(f"Warning: No trial has succeeded, so the model predicts a constant. Go on: cashmere resume {folder}")
     if finished.interrupted:

@@ -106,6 +106,7 @@ class FinishedRun:
             f"constant {self._score(constant)}\n"
             f"Members: {listed}{more}\n"
             f"{self._worth_line(constant)}"
+            f"{self._newest_line()}"
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
             f"{self._decision_line()}"
@@ -122,6 +123,13 @@ class FinishedRun:
         if loss is None or constant is None or not loss >= constant or set(self.weights) == {BASELINE}:
             return ""
         return "Note: the ensemble is not better than the constant prediction. Do not rely on this model.\n"
+
+    def _newest_line(self) -> str:
+        if not self.n_newest:
+            return ""
+        rows = counted(self.n_newest, "newest row")
+        how = "cashmere refine RUN --refit, or in Python refine_run(RUN, refit=True), fits the members on all rows."
+        return f"Note: no model has seen the {rows}; {how}\n"
 
     def _repeats_line(self) -> str:
         text = repeats_text(self.facts, self.weights)
