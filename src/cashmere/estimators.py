@@ -37,6 +37,7 @@ from cashmere.storage.trial_tables import failures_table, leaderboard
 if TYPE_CHECKING:
     from cashmere.evaluation.metrics import Metric
     from cashmere.evaluation.table_scores import TableScores
+    from cashmere.explanations import ExplainedPredictions
     from cashmere.export import Certificate
 
 
@@ -278,6 +279,24 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         return score_table(
             self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight, groups=groups
         )
+
+    def explain_predictions(self, X: Any, background: Any, *, paths: int = 100, seed: int = 0) -> ExplainedPredictions:
+        """Estimate what each column contributes to predictions; see `cashmere.explain_predictions`.
+
+        Parameters
+        ----------
+        X : (n_rows, n_columns) table
+            The rows to explain.
+        background : table
+            Rows to compare with, such as those of `fit`; 500 are drawn from more.
+        paths, seed : int
+            See `cashmere.explain_predictions`.
+        """
+        from cashmere.explanations import explain_predictions
+
+        check_is_fitted(self)
+        rows, compared = self._frame(X), self._frame(background)
+        return explain_predictions(self._predictor, rows, background=compared, paths=paths, seed=seed)
 
     def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:
         """Export the ensemble as one ONNX file that is verified to predict the same; see `cashmere.export.export_onnx`.

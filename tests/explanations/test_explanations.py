@@ -18,7 +18,9 @@ from cashmere.cli import app
 from cashmere.data.texts import PackedTexts
 from cashmere.exceptions import (
     CorruptStoreError,
+    DataError,
     InvalidParameterError,
+    MissingParameterError,
     RowStructureWarning,
     RunDirectoryError,
     SchemaError,
@@ -253,6 +255,49 @@ def test_rows_are_explained_independently_and_repeatably(classes_run):
     both, second = (cashmere.explain_predictions(classes_run, each, paths=4) for each in (X, X.tail(1)))
     of_second = both.contributions.query("row == 1").reset_index(drop=True)
     pd.testing.assert_frame_equal(of_second.drop(columns="row"), second.contributions.drop(columns="row"))
+
+
+def test_a_model_without_its_run_is_explained_with_a_background(classes_run, tmp_path):
+    X = columns(np.random.default_rng(7))[["size", "colour", "noise"]]
+    shutil.copytree(classes_run / "model", tmp_path / "model")
+    model = Predictor.load(tmp_path / "model")
+    loaded, of_folder = (
+        cashmere.explain_predictions(m, X.head(2), background=X, paths=4) for m in (model, tmp_path / "model")
+    )
+    pd.testing.assert_frame_equal(loaded.contributions, of_folder.contributions)
+    pd.testing.assert_frame_equal(loaded.predictions, of_folder.predictions)
+    of_row = loaded.contributions.groupby("row")["contribution"].sum()
+    np.testing.assert_allclose(of_row, loaded.predictions["prediction"] - loaded.predictions["base"], atol=1e-6)
+    one = cashmere.explain_predictions(model, X.head(1), background=X.head(1), paths=2)
+    assert one.predictions["base"].item() == pytest.approx(one.predictions["prediction"].item())
+    assert (one.contributions["contribution"] == 0).all()  # it is compared with itself
+    for model_only in (model, tmp_path / "model"):
+        with pytest.raises(MissingParameterError, match="as background"):
+            cashmere.explain_predictions(model_only, X.head(1))
+
+
+def test_an_estimator_explains_predictions():
+    X = columns(np.random.default_rng(7))[["size", "colour", "noise"]]
+    model = AutoRegressor(budget="1trials", isolation="none", resampling="holdout", include="lightgbm")
+    found = model.fit(X, X["size"].rename("weight")).explain_predictions(X.head(2), X, paths=4)
+    assert found.predictions["output"].tolist() == ["weight"] * 2
+    np.testing.assert_allclose(found.predictions["prediction"], model.predict(X.head(2)), rtol=1e-6)
+    with pytest.raises(DataError):
+        model.explain_predictions(X.head(2), X.head(0))
+
+
+def test_command_explains_predictions_of_a_model(classes_run, tmp_path):
+    X = columns(np.random.default_rng(8)).head(20)
+    shutil.copytree(classes_run / "model", tmp_path / "model")
+    X.to_csv(tmp_path / "rows.csv", index=False)
+    rows = str(tmp_path / "rows.csv")
+    line = ["explain", str(tmp_path / "model"), "--predictions", rows, "--rows", "1"]
+    done = CliRunner().invoke(app, [*line, "--background", rows])
+    assert done.exit_code == 0, done.output
+    assert "Row 0" in done.output
+    for refused, text in ((line, "--background"), ([*line[:2], "--background", rows], "Name the predictions")):
+        done = CliRunner().invoke(app, refused)
+        assert done.exit_code == 2 and text in done.stderr
 
 
 def test_command_explains_predictions(classes_run, tmp_path):

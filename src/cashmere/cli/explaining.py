@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunFolder, plain, say, typed_errors
+from cashmere.cli.terminal import Quiet, plain, say, typed_errors
 
 _ROWS = 5
 """Predictions to explain by default."""
@@ -19,7 +19,9 @@ _SHOWN = 10
 
 @app.command()
 def explain(
-    folder: RunFolder,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A run directory; with --background, also a model folder.")
+    ],
     rows: Annotated[
         int | None,
         typer.Option(
@@ -42,6 +44,12 @@ def explain(
             metavar="TABLE", help="Instead, show what each column contributes to the predictions for these rows."
         ),
     ] = None,
+    background: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE", help="With --predictions: rows to compare with (default: training rows of the run)."
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Measure the importance of columns. Shows a table, and adds importances and effects to the report."""
@@ -50,14 +58,21 @@ def explain(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
+        from cashmere.exceptions import MissingParameterError
         from cashmere.explanations import explain as explain_run
         from cashmere.report import write_report
 
         if output is not None:
             check_output(output)
         if predictions is not None:
-            _explain_predictions(folder, predictions, rows=rows or _ROWS, seed=seed, output=output, quiet=quiet)
+            _explain_predictions(
+                folder, predictions, background, rows=rows or _ROWS, seed=seed, output=output, quiet=quiet
+            )
             return
+        if background is not None:
+            raise MissingParameterError(
+                "predictions", "--background gives rows to compare predictions with. Name the predictions to explain."
+            )
         found = explain_run(folder, rows=rows, repeats=repeats, effects=effects, seed=seed)
         found.save(folder)
         path = write_report(folder)
@@ -84,7 +99,9 @@ def explain(
         say(quiet, str(path))
 
 
-def _explain_predictions(folder: Path, path: Path, *, rows: int, seed: int, output: Path | None, quiet: bool) -> None:
+def _explain_predictions(
+    folder: Path, path: Path, background: Path | None, *, rows: int, seed: int, output: Path | None, quiet: bool
+) -> None:
     """Show what contributes most to the predictions for the first rows of a table."""
     from rich.console import Console
     from rich.table import Table
@@ -94,7 +111,9 @@ def _explain_predictions(folder: Path, path: Path, *, rows: int, seed: int, outp
     from cashmere.explanations import explain_predictions
     from cashmere.model.description import read_schema
 
-    found = explain_predictions(folder, read_table(path, schema=read_schema(folder)).head(rows), seed=seed)
+    schema = read_schema(folder)
+    compared = None if background is None else read_table(background, schema=schema)
+    found = explain_predictions(folder, read_table(path, schema=schema).head(rows), background=compared, seed=seed)
     if output is not None:
         write_table(found.contributions, output)
         say(quiet, f"{len(found.contributions)} contributions written to {output}")

@@ -1,4 +1,4 @@
-"""Explain single predictions of a run's model: what each column contributes."""
+"""Explain single predictions of a model: what each column contributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable
 from cashmere.ensembles.threshold import decide
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.explanations.explaining import finished_model
 from cashmere.explanations.shapley import shapley_values
 from cashmere.explanations.unseen_rows import SourceColumn, map_rows, source_columns, take_coded
@@ -45,22 +45,30 @@ class ExplainedPredictions:
 
 
 def explain_predictions(
-    folder: str | Path, table: Any, *, paths: int = 100, seed: int = 0, trusted: Iterable[str] = ()
+    model: str | Path | Predictor,
+    table: Any,
+    *,
+    background: Any = None,
+    paths: int = 100,
+    seed: int = 0,
+    trusted: Iterable[str] = (),
 ) -> ExplainedPredictions:
     """Estimate what each column contributes to the predictions for the rows of a table: Shapley values.
 
-    The model of the run is used as it is deployed. Each row costs ``paths * (n_columns + 1)`` predictions.
+    The model is used as it is deployed. Each row costs ``paths * (n_columns + 1)`` predictions.
 
     Parameters
     ----------
-    folder : path
-        The directory of a run with a final ensemble.
+    model : path or Predictor
+        The directory of a run with a final ensemble; with `background`, also a model folder or a loaded model.
     table : table
         The rows to explain, as for `Predictor.predict`.
+    background : table, optional
+        Rows to compare with, such as training rows; 500 are drawn from more. By default, training rows of the run.
     paths : int
         Number of sampled paths per row, at least 2. Four times as many halve the standard errors.
     seed : int
-        Seed for the paths and the training rows to compare with. Rows are explained independently of each other.
+        Seed for the paths and the rows to compare with. Rows are explained independently of each other.
     trusted : iterable of str
         Types of custom algorithms to accept, see `Predictor.load`.
 
@@ -70,12 +78,16 @@ def explain_predictions(
 
     Raises
     ------
+    MissingParameterError
+        If there is no background, and the model is not that of a run directory.
     RunDirectoryError
-        If the folder is not a run, has no final ensemble, or its model is the constant predictor.
+        If the run has no final ensemble, or its model is the constant predictor.
     CorruptStoreError, ModelFileError
         If a file is damaged.
     SchemaError
-        If the table lacks a column.
+        If a table lacks a column.
+    DataError
+        If the background has no rows.
     InvalidParameterError
         If there are fewer than two paths.
 
@@ -88,26 +100,25 @@ def explain_predictions(
     """
     if paths < 2:
         raise InvalidParameterError("paths", paths, "a whole number of at least 2")
-    folder = Path(folder)
-    settings, _, predictor = finished_model(folder, trusted)
+    predictor, compared = _model_and_background(model, background, seed, trusted)
+    target_name = str(predictor.information.get("target") or "target")
     columns = source_columns(predictor.schema)
-    frame = to_frame(table, columns=[column.name for column in predictor.schema.columns])
+    frame = _frame(table, predictor)
     rows = predictor.schema.code(frame)
     if not predictor.schema.named:  # columns are matched by position
         frame = frame.set_axis([column.name for column in predictor.schema.columns], axis=1)
-    background = _background(folder, predictor, seed)
     labels = predictor.target.labels() if predictor.target.task_type.is_classification else None
     found, summaries = [], []
     for i in range(len(rows)):
         row = rows.take(np.array([i]))
         output = _output(predictor, row)
-        predict = _Mixture(predictor=predictor, row=row, background=background, columns=columns, output=output)
+        predict = _Mixture(predictor=predictor, row=row, background=compared, columns=columns, output=output)
         rng = np.random.default_rng([seed, 1])
-        one = shapley_values(predict, len(columns), len(background), n_paths=paths, rng=rng)
+        one = shapley_values(predict, len(columns), len(compared), n_paths=paths, rng=rng)
         summaries.append(
             {
                 "row": i,
-                "output": str(settings.get("target_name") or "target") if labels is None else labels[output],
+                "output": target_name if labels is None else labels[output],
                 "prediction": float(_followed(predictor.predict_coded(row), output)[0]),
                 "base": one.base,
             }
@@ -129,11 +140,35 @@ def explain_predictions(
     )
 
 
-def _background(folder: Path, predictor: Predictor, seed: int) -> CodedTable:
-    """Draw some of the training rows."""
-    table = map_rows(folder, predictor)
+def _frame(table: Any, predictor: Predictor) -> pd.DataFrame:
+    return to_frame(table, columns=[column.name for column in predictor.schema.columns])
+
+
+def _model_and_background(
+    model: str | Path | Predictor, background: Any, seed: int, trusted: Iterable[str]
+) -> tuple[Predictor, CodedTable]:
+    """Return the model, and rows to compare with."""
     rng = np.random.default_rng([seed, 0])
-    return take_coded(folder, table, np.sort(rng.permutation(len(table.y))[:_BACKGROUND_ROWS]), predictor)
+    if background is not None:
+        predictor = model if isinstance(model, Predictor) else Predictor.load(model, trusted=trusted)
+        frame = _frame(background, predictor)
+        chosen = np.sort(rng.permutation(len(frame))[:_BACKGROUND_ROWS])
+        return predictor, predictor.schema.code(frame.iloc[chosen].reset_index(drop=True))
+    if isinstance(model, Predictor) or _is_model_only(Path(model)):
+        raise MissingParameterError(
+            "background",
+            "A model without its run directory has no rows to compare with. Pass some rows of the training table as "
+            "background (--background).",
+        )
+    folder = Path(model)
+    predictor = finished_model(folder, trusted)[2]
+    table = map_rows(folder, predictor)
+    chosen = np.sort(rng.permutation(len(table.y))[:_BACKGROUND_ROWS])
+    return predictor, take_coded(folder, table, chosen, predictor)
+
+
+def _is_model_only(folder: Path) -> bool:
+    return not (folder / "run.json").exists() and (folder / "manifest.json").exists()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
