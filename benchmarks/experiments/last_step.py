@@ -25,7 +25,14 @@ from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
-from cashmere.ensembles.calibration import FLOOR, Calibration, can_calibrate, choose_calibration, fit_temperature
+from cashmere.ensembles.calibration import (
+    FLOOR,
+    Calibration,
+    can_calibrate,
+    centre_of,
+    choose_calibration,
+    fit_temperature,
+)
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.evaluation.metrics import Metric, default_metric
 
@@ -192,8 +199,12 @@ def rules(pool: Pool, rng: np.random.Generator) -> Iterable[tuple[str, Float64, 
 
 def temperature_of(probabilities: Float64, y: AnyArray) -> Calibration:
     """Return the temperature with the lowest log loss, whether or not it helps elsewhere."""
-    logs = np.log(np.maximum(probabilities, FLOOR))
-    scales, offsets = fit_temperature(logs, np.asarray(y, dtype=np.int64), np.full(len(y), 1 / len(y)))
+    logs, codes, w = (
+        np.log(np.maximum(probabilities, FLOOR)),
+        np.asarray(y, dtype=np.int64),
+        np.full(len(y), 1 / len(y)),
+    )
+    scales, offsets = fit_temperature(logs, codes, w, centre=centre_of(logs, w))
     return Calibration(scales=tuple(scales.tolist()), offsets=tuple(offsets.tolist()), gain=0.0)
 
 

@@ -10,6 +10,7 @@ from scipy.optimize import check_grad, minimize
 from cashmere.ensembles.calibration import (
     Calibration,
     can_calibrate,
+    centre_of,
     choose_calibration,
     fit_scales_and_offsets,
     fit_temperature,
@@ -30,6 +31,10 @@ def rows(n=2000, n_classes=3, *, scales=1.0, offsets=0.0, seed=0):
     z = np.log(softmax(rng.normal(0, 1.5, (n, n_classes))))
     q = softmax(z * np.asarray(scales) + np.asarray(offsets))
     return z, (q.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+
+
+UNIFORM = np.zeros(3)
+"""Classes of equal shares, up to a constant."""
 
 
 def equal(n):
@@ -88,13 +93,39 @@ def test_probability_of_zero_stays_small_and_finite():
 def test_temperature_is_found_where_the_slope_of_the_log_loss_is_zero(n_classes, scale):
     z, y = rows(n_classes=n_classes, scales=scale)
     w = equal(len(y))
-    scales, offsets = fit_temperature(z, y, w)
+    centre = np.log(np.linspace(1, 3, n_classes) / (2 * n_classes))
+    scales, offsets = fit_temperature(z, y, w, centre=centre)
     s, step = scales[0], 1e-4
-    slope = (log_loss((s + step) * z, y, w) - log_loss((s - step) * z, y, w)) / (2 * step)
-    assert abs(slope + 5 / len(y) * (s - 1)) < 1e-6
+    higher, lower = (log_loss(t * z + (1 - t) * centre, y, w) for t in (s + step, s - step))
+    assert abs((higher - lower) / (2 * step) + 5 / len(y) * (s - 1)) < 1e-6
     assert len(set(scales)) == 1
-    assert not offsets.any()
-    assert s == pytest.approx(scale, abs=0.15)
+    np.testing.assert_allclose(offsets, (1 - s) * centre)
+    found = fit_temperature(z, y, w, centre=np.zeros(n_classes))[0][0]  # from equal probabilities, as the rows
+    assert found == pytest.approx(scale, abs=0.15)
+
+
+@pytest.mark.parametrize(("scale", "shares"), [(0.6, [0.95, 0.05]), (1.6, [0.95, 0.05]), (1.6, [0.02, 0.28, 0.7])])
+def test_temperature_moves_probabilities_away_from_their_mean(scale, shares):
+    rng, centre = np.random.default_rng(0), np.log(shares)
+    u = rng.normal(0, 1, (20_000, len(shares)))
+    y = (softmax(scale * u + centre).cumsum(axis=1) > rng.random((len(u), 1))).argmax(axis=1)
+    w, z = equal(len(y)), np.log(softmax(u + centre))
+    scales, _ = fit_temperature(z, y, w, centre=centre_of(z, w))
+    assert scales[0] == pytest.approx(scale, rel=0.2)  # the mean probabilities are not exactly the centre of these rows
+    chosen = choose_calibration(softmax(z), y, "log_loss", rng=rng)
+    assert chosen is not None
+    np.testing.assert_allclose(chosen.apply(softmax(z)).mean(axis=0), np.bincount(y) / len(y), rtol=0.15)
+
+
+def test_sharpening_keeps_the_mean_probability_of_a_rare_class():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(-3, 0.8, 600)
+        p = np.column_stack([1 / (1 + np.exp(z)), 1 / (1 + np.exp(-z))])
+        y = (rng.random(600) < p[:, 1]).astype(int)
+        chosen = choose_calibration(p, y, "log_loss", rng=rng, is_mean_elsewhere=True)
+        if chosen is not None and chosen.temperature is not None:
+            assert chosen.apply(p)[:, 1].mean() == pytest.approx(p[:, 1].mean(), rel=0.06)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
@@ -118,8 +149,8 @@ def test_scales_and_offsets_are_found_where_the_gradient_is_zero(n_classes):
 def test_start_elsewhere_ends_at_the_same_place(fit):
     z, y = rows(scales=1.4)
     w = equal(len(y))
-    there = fit(z, y, w)
-    elsewhere = fit(z, y, w, start=(np.full(3, 0.3), np.zeros(3)))
+    there = fit(z, y, w, centre=UNIFORM)
+    elsewhere = fit(z, y, w, centre=UNIFORM, start=(np.full(3, 0.3), np.zeros(3)))
     np.testing.assert_allclose(np.concatenate(elsewhere), np.concatenate(there), atol=1e-6)
 
 
@@ -127,8 +158,8 @@ def test_start_elsewhere_ends_at_the_same_place(fit):
 def test_weight_of_two_is_a_row_given_twice(fit):
     z, y = rows(4000)
     times = np.random.default_rng(1).integers(1, 3, len(y))
-    weighted = fit(z, y, times / times.sum())
-    repeated = fit(z.repeat(times, axis=0), y.repeat(times), equal(times.sum()))
+    weighted = fit(z, y, times / times.sum(), centre=UNIFORM)
+    repeated = fit(z.repeat(times, axis=0), y.repeat(times), equal(times.sum()), centre=UNIFORM)
     # Except for the prior, which weighs less with more rows.
     np.testing.assert_allclose(np.concatenate(weighted), np.concatenate(repeated), atol=0.03)
 
@@ -138,7 +169,7 @@ def test_weight_of_two_is_a_row_given_twice(fit):
 def test_classes_that_can_be_told_apart_give_finite_numbers(fit, n_classes):
     y = np.arange(400) % n_classes
     z = np.log(np.where(np.eye(n_classes)[y] > 0, 0.9, 0.1 / (n_classes - 1)))
-    scales, offsets = fit(z, y, equal(len(y)))
+    scales, offsets = fit(z, y, equal(len(y)), centre=np.zeros(n_classes))
     assert np.isfinite(scales).all()
     assert np.isfinite(offsets).all()
     assert 1 < scales.max() < 5
@@ -188,7 +219,9 @@ def drawn(rng, n_rows, n_models, certainty):
 def test_calibration_of_means_of_several_models_is_sharper():
     rng, judge = np.random.default_rng(0), METRICS["log_loss"].loss
     (single,), y = drawn(rng, 20_000, 1, certainty=1.0)
-    certainty = fit_temperature(np.log(single), y, equal(len(y)))[0][0]  # a single model is as certain as it should be
+    certainty = fit_temperature(np.log(single), y, equal(len(y)), centre=UNIFORM)[0][
+        0
+    ]  # a single model is as certain as it should be
     changes = []
     for _ in range(10):
         (single,), y = drawn(rng, 400, 1, certainty)

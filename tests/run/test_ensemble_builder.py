@@ -102,19 +102,20 @@ def test_growing_the_ensemble_equals_choosing_once(metric):
     assert grown.loss == fresh.loss
 
 
-def too_certain(n: int, n_rows: int = 1500) -> tuple[History, np.ndarray]:
-    """Overconfident models, whose log-odds are twice as large as they should be."""
+def too_certain(n: int, n_rows: int = 1500, *, of_mean: bool = False) -> tuple[History, np.ndarray]:
+    """Overconfident models, whose log-odds are twice as large as they should be, or as far from those of the mean."""
     rng = np.random.default_rng(0)
     score = rng.normal(size=n_rows)
     y = (rng.random(n_rows) < 1 / (1 + np.exp(2 - score))).astype(np.int64)
-    second = 1 / (1 + np.exp(2 * (2 - score + rng.normal(0, 0.2, (n, n_rows)))))
+    mean = np.log(y.mean() / (1 - y.mean())) if of_mean else 0.0
+    second = 1 / (1 + np.exp(-mean - 2 * (score - 2 - mean + rng.normal(0, 0.2, (n, n_rows)))))
     return observed(second, rng.random(n)), y
 
 
 @pytest.mark.parametrize("metric", ["log_loss", "brier"])
 @pytest.mark.parametrize("method", ["selection", "bagging", "best"])
 def test_calibration_lowers_both_losses_by_about_its_gain(metric, method):
-    seen, y = too_certain(5)
+    seen, y = too_certain(5, of_mean=True)
     built_in = get_metric(metric, TaskType.BINARY)
     custom = replace(built_in, function=lambda y, p, w: built_in.function(y, p, w))
     chosen, plain = builder(y, method, metric), builder(y, method, custom)

@@ -1,13 +1,16 @@
 """Calibrate class probabilities of the finished ensemble: one temperature, or a scale and an offset for each class.
 
 It is fitted to predictions for rows that did not choose the ensemble. On rows that did, an ensemble looks better than
-it is, and a calibration would make it too certain.
+it is, and a calibration would make it too certain. A temperature moves probabilities away from their mean, or towards
+it, rather than from equal probabilities: otherwise the mean probability of a rare class would no longer be its share.
 
 Notation (shapes)
 -----------------
 p ``(n, C)``: class probabilities; y ``(n,)``: class codes; w ``(n,)``: row weights with sum 1;
 z ``(n, C)``: log p, p at least `FLOOR`; a, b ``(C,)``: scales and offsets; q = softmax(a z + b) ``(n, C)``.
-Temperature T: all scales 1 / T, all offsets 0. For two classes, scales and offsets are beta calibration.
+c ``(C,)``: logarithms of the mean probabilities, see `centre_of`.
+Temperature T: all scales s = 1 / T, offsets (1 - s) c, hence q = softmax(s (z - c) + c). For two classes, scales and
+offsets are beta calibration.
 
 References
 ----------
@@ -53,6 +56,9 @@ models that have learned from more rows differ less: docs/benchmarks.md#the-last
 _LEAST_SCALE, _LARGEST_SCALE = 0.1, 10.0
 _PRIOR_ROWS = 5.0
 """Weight r of the prior that scales are 1 and offsets 0: where all rows are predicted well, it bounds the scales."""
+
+_CENTRE_ROWS = 10.0
+"""Rows for each class that draw the mean probabilities towards equality: docs/benchmarks.md#rare-classes."""
 
 _STEPS = 20
 _CONVERGED = 1e-4
@@ -105,10 +111,8 @@ class Calibration:
 
     @property
     def temperature(self) -> float | None:
-        """T, if there is one for all classes; below 1 probabilities move towards 0 and 1."""
-        if any(self.offsets) or len(set(self.scales)) > 1:
-            return None
-        return 1 / self.scales[0]
+        """T, if there is one for all classes; below 1 probabilities move away from their mean."""
+        return 1 / self.scales[0] if len(set(self.scales)) == 1 else None
 
     def apply(self, probabilities: FloatArray) -> Float64:
         """Return calibrated probabilities, rows sum to one.
@@ -210,36 +214,58 @@ def choose_calibration(
     if n_rows >= _ROWS_PER_PARAMETER * 2 * n_classes:
         fits.append(fit_scales_and_offsets)
     sharper = 1 + min(_MOST_SHARPENED, _SHARPENED_ROWS / n_rows) if is_mean_elsewhere else 1.0
-    chosen, gain = None, 0.0
+    centre, chosen, gain = centre_of(z, w), None, 0.0
     for fit in fits:
-        whole = fit(z, codes, w)
+        whole = fit(z, codes, w, centre=centre)
         if whole[0].min() <= 0:  # a more probable class would get a lower probability
             continue
         unseen = np.full_like(z, 1 / n_classes)
         for part in parts:
             go_on_unless(stop)
             inside, outside = part.train, part.validation
-            scales, offsets = fit(np.asfortranarray(z[inside]), codes[inside], w[inside] / w[inside].sum(), start=whole)
-            unseen[outside] = _softmax(sharper * (z[outside] * scales + offsets))
+            w_inside = w[inside] / w[inside].sum()
+            centre_inside = centre_of(z[inside], w_inside)
+            scales, offsets = fit(
+                np.asfortranarray(z[inside]), codes[inside], w_inside, centre=centre_inside, start=whole
+            )
+            sharpened = sharper * (z[outside] * scales + offsets) + (1 - sharper) * centre_inside
+            unseen[outside] = _softmax(sharpened)
         gains = least - row_losses(unseen, codes)[judged]
         mean = float(w_judged @ gains)
         is_expected = is_mean_elsewhere and fit is fit_temperature and sharper * whole[0][0] > 1
         errors = -_CLEARLY if is_expected else _CLEARLY
         if mean > errors * float(np.sqrt(w_judged**2 @ (gains - mean) ** 2)):
             gain, least = gain + mean, least - gains
-            scales, offsets = sharper * whole[0], sharper * whole[1]
+            scales, offsets = sharper * whole[0], sharper * whole[1] + (1 - sharper) * centre
             chosen = Calibration(scales=tuple(scales.tolist()), offsets=tuple(offsets.tolist()), gain=gain)
     return chosen
 
 
+def centre_of(z: Float64, w: Float64) -> Float64:
+    """Return c, the logarithm of the mean probability of each class ``(n_classes,)``, drawn a little towards equality.
+
+    It is that with ten rows more of equal probabilities for each class: of a class with a handful of rows, the mean says
+    little.
+
+    Parameters
+    ----------
+    z : (n_rows, n_classes) array
+        Log-probabilities.
+    w : (n_rows,) array
+        Row weights, with sum 1.
+    """
+    rows = len(z) * (w @ np.exp(z)) + _CENTRE_ROWS
+    return np.asarray(np.log(rows / rows.sum()))
+
+
 def fit_temperature(
-    z: Float64, y: IntArray, w: Float64, *, start: tuple[Float64, Float64] | None = None
+    z: Float64, y: IntArray, w: Float64, *, centre: Float64, start: tuple[Float64, Float64] | None = None
 ) -> tuple[Float64, Float64]:
     """Return scales and offsets of the temperature with the lowest log loss, drawn a little towards 1.
 
-    With s = 1 / T and the prior of r rows, f(s) = sum_i w_i (log sum_c exp(s z_ic) - s z_iy) + r / (2 n) (s - 1)^2 is
-    convex. Its derivatives are the means of E_q[z] - z_y and of Var_q[z], plus those of the prior: Newton's method,
-    inside the bracket of the scales allowed.
+    With s = 1 / T, u = z - c and the prior of r rows, f(s) = sum_i w_i (log sum_c exp(s u_ic + c_c) - s u_iy - c_y)
+    + r / (2 n) (s - 1)^2 is convex. Its derivatives are the means of E_q[u] - u_y and of Var_q[u], plus those of the
+    prior: Newton's method, inside the bracket of the scales allowed.
 
     Parameters
     ----------
@@ -249,27 +275,35 @@ def fit_temperature(
         Class codes.
     w : (n_rows,) array
         Row weights, with sum 1.
+    centre : (n_classes,) array
+        c, see `centre_of`.
     start : tuple, optional
         Result for similar rows.
     """
+    u = z - centre
     s, strength = 1.0 if start is None else float(start[0][0]), _PRIOR_ROWS / len(y)
     low, high = _LEAST_SCALE, _LARGEST_SCALE
-    own = float(w @ z[np.arange(len(y)), y])
+    own = float(w @ u[np.arange(len(y)), y])
     for _ in range(_STEPS):
-        q = _softmax(s * z)
-        mean = np.einsum("ij,ij->i", q, z)
+        q = _softmax(s * u + centre)
+        mean = np.einsum("ij,ij->i", q, u)
         slope = float(w @ mean) - own + strength * (s - 1)
-        curvature = float(w @ (np.einsum("ij,ij,ij->i", q, z, z) - mean**2)) + strength
+        curvature = float(w @ (np.einsum("ij,ij,ij->i", q, u, u) - mean**2)) + strength
         low, high = (s, high) if slope < 0 else (low, s)
         step = s - slope / curvature
         before, s = s, step if low < step < high else (low + high) / 2
         if abs(s - before) < _CONVERGED:
             break
-    return np.full(z.shape[1], s), np.zeros(z.shape[1])
+    return np.full(z.shape[1], s), (1 - s) * centre
 
 
 def fit_scales_and_offsets(
-    z: Float64, y: IntArray, w: Float64, *, start: tuple[Float64, Float64] | None = None
+    z: Float64,
+    y: IntArray,
+    w: Float64,
+    *,
+    centre: Float64 | None = None,
+    start: tuple[Float64, Float64] | None = None,
 ) -> tuple[Float64, Float64]:
     """Return the scales and offsets with the lowest log loss, drawn a little towards 1 and 0.
 
@@ -279,7 +313,7 @@ def fit_scales_and_offsets(
     Parameters
     ----------
     z, y, w, start
-        As in `fit_temperature`.
+        As in `fit_temperature`; offsets need no `centre`.
     """
     n, n_classes = z.shape
     identity = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
