@@ -244,8 +244,8 @@ def choose_calibration(
 def centre_of(z: Float64, w: Float64) -> Float64:
     """Return c, the logarithm of the mean probability of each class ``(n_classes,)``, drawn a little towards equality.
 
-    It is that with ten rows more of equal probabilities for each class: of a class with a handful of rows, the mean says
-    little.
+    It is the mean with ten more rows for each class, of equal probabilities: of a class with a handful of rows, the
+    mean alone says little.
 
     Parameters
     ----------
