@@ -198,6 +198,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self._result = result
         if self.verbose and not runs_in_kernel():
             print(clean_text(finished.summary(), 10_000, multiline=True))
+        if finished.flat_metric is not None:
+            warnings.warn(finished.flat_metric, UserWarning, stacklevel=level_of_caller())
         if finished.study.history.incumbent is None:
             warnings.warn(
                 f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
@@ -280,7 +282,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight, groups=groups
         )
 
-    def explain_predictions(self, X: Any, background: Any, *, paths: int = 100, seed: int = 0) -> ExplainedPredictions:
+    def explain_predictions(
+        self, X: Any, background: Any = None, *, paths: int = 100, seed: int = 0
+    ) -> ExplainedPredictions:
         """Estimate what each column contributes to predictions; see `cashmere.explain_predictions`.
 
         Parameters
@@ -288,14 +292,17 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         X : (n_rows, n_columns) table
             The rows to explain.
         background : table
-            Rows to compare with, such as those of `fit`; 500 are drawn from more.
+            Rows to compare with, such as those of `fit`; 500 are drawn from more. Not needed with a `run_directory`.
         paths, seed : int
             See `cashmere.explain_predictions`.
         """
         from cashmere.explanations import explain_predictions
 
         check_is_fitted(self)
-        rows, compared = self._frame(X), self._frame(background)
+        rows = self._frame(X)
+        if background is None and self.run_directory_ is not None:
+            return explain_predictions(self.run_directory_, rows, paths=paths, seed=seed)
+        compared = None if background is None else self._frame(background)
         return explain_predictions(self._predictor, rows, background=compared, paths=paths, seed=seed)
 
     def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:

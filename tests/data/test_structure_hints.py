@@ -40,6 +40,17 @@ def test_repeated_identifiers_are_named(name, values):
     assert text.startswith(f"Column {name!r} holds identifiers") and f"groups={name!r}" in text
 
 
+def test_in_time_only_identifiers_are_named():
+    days = pd.date_range("2024-01-01", periods=N)
+    frame = pd.DataFrame({"patient_id": np.arange(N) // 4, "day": days, "id": range(N)})
+    coded = infer_schema(frame).code(frame)
+    text = structure_hint(coded, in_time=True)
+    assert text.startswith("Column 'patient_id' holds identifiers") and "instead of time" in text
+    assert "'day'" not in text and "'id'" not in text
+    rest = frame.drop(columns="patient_id")
+    assert structure_hint(infer_schema(rest).code(rest), in_time=True) is None
+
+
 @pytest.mark.parametrize("name", ["Unnamed: 0", "id", "row_no", "Index", "patient_id", "policy_id"])
 def test_numbers_of_rows_are_named(name):
     text = hint(**{name: RNG.permutation(N) + 1})

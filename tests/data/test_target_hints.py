@@ -6,6 +6,7 @@ import pytest
 
 from cashmere.data.target import TargetCoding
 from cashmere.data.target_hints import (
+    counts_hint,
     feature_that_is_the_target,
     frequent_class_hint,
     target_hint,
@@ -83,6 +84,13 @@ def test_values_that_teach_nothing_are_reported():
 @pytest.mark.parametrize("values", [np.linspace(0, 1, 10**5), np.array([1e300, -1e300, 0.0]), 1e9 * np.arange(9.0)])
 def test_other_values_are_not(values):
     assert values_hint(values) is None
+
+
+def test_many_consecutive_whole_numbers_may_be_amounts():
+    text = counts_hint(TargetCoding.from_target(list(range(1, 19)) * 5))
+    assert text.startswith("The target holds the whole numbers 1 to 18, which are read as 18 classes.")
+    for other in (range(10), [*range(11), 20], [f"c{i}" for i in range(15)]):
+        assert counts_hint(TargetCoding.from_target(list(other) * 5)) is None
 
 
 def test_zeros_under_a_percentage_error_are_reported():

@@ -284,6 +284,8 @@ def test_an_estimator_explains_predictions():
     np.testing.assert_allclose(found.predictions["prediction"], model.predict(X.head(2)), rtol=1e-6)
     with pytest.raises(DataError):
         model.explain_predictions(X.head(2), X.head(0))
+    with pytest.raises(MissingParameterError, match="as background"):
+        model.explain_predictions(X.head(2))
 
 
 def test_command_explains_predictions_of_a_model(classes_run, tmp_path):
@@ -311,6 +313,9 @@ def test_command_explains_predictions(classes_run, tmp_path):
     assert "missing" in done.output and "nan" not in done.output
     written = pd.read_csv(tmp_path / "out.csv")
     assert written["row"].tolist() == [0, 0, 0, 1, 1, 1]
+    sums = written.groupby("row")["contribution"].sum()
+    one = written.groupby("row").first()
+    np.testing.assert_allclose(sums, one["prediction"] - one["base"], atol=1e-6)
     assert not (classes_run / "explanations.json").exists()
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from cashmere import AutoClassifier
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.exceptions import NoSuccessfulTrialError, RunDirectoryError
 from cashmere.records.budget import Budget
 from cashmere.records.order import NOT_REPEATABLE, Order
@@ -102,6 +103,37 @@ def test_an_ensemble_that_is_no_better_than_a_constant_is_doubted(tmp_path):
     line = "Note: the ensemble is not better than the constant prediction. Do not rely on this model."
     assert line in fit_run(tmp_path / "run", X, skewed, settings).summary().splitlines()
     assert line not in fit_run(tmp_path / "other", X, X["a"] + 5.0, settings).summary()
+
+
+def test_an_ensemble_that_is_no_better_on_rows_that_did_not_choose_it_is_doubted(tmp_path):
+    rng = np.random.default_rng(1)
+    X, y = pd.DataFrame(rng.normal(size=(120, 6))).add_prefix("x"), pd.Series(rng.integers(0, 2, 120))
+    settings = RunSettings(budget=Budget(trials=12), isolation="none", resampling="3fold", seed=1)
+    finished = fit_run(tmp_path / "run", X, y, settings)
+    assert finished.facts.ensemble_loss < finished.study.history.baseline_loss < finished.facts.cross_fitted_loss
+    assert "Note: on rows that did not choose it, the ensemble is not better than the constant" in finished.summary()
+
+
+def test_the_constant_is_also_scored_on_later_rows(tmp_path):
+    X = pd.DataFrame({"a": np.arange(200.0)})
+    y = X["a"] + np.random.default_rng(0).normal(size=200)
+    settings = RunSettings(budget=Budget(trials=2), isolation="none", resampling="3fold", include=("ridge",), time="t")
+    order = RowStructure.from_values(np.arange(200), StructureKind.TIME, name="t")
+    finished = fit_run(tmp_path / "run", X, y, settings, structure=order)
+    joined = finished.facts.joined_losses
+    shown = f"constant {joined['constant']:.5g} ({joined['constant_cross_fitted']:.5g} on later rows)"
+    assert shown in finished.summary()
+
+
+def test_custom_metric_that_is_the_same_for_every_trial_is_doubted(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    named = pd.Series(np.array(["a", "b", "c"])[y])
+
+    def hits(truth, predicted):
+        return float(np.sum((truth == 1) & (predicted == 1)))
+
+    with pytest.warns(UserWarning, match="'hits' is 0 for every trial.*labels such as 'a' and 'c'"):
+        AutoClassifier(metric=hits, budget="3trials", isolation="none", resampling="holdout").fit(X, named)
 
 
 def test_interrupt_while_workers_start_leaves_no_run(tmp_path, monkeypatch):

@@ -58,6 +58,17 @@ def test_intervals_cover_and_survive_loading(regressor):
     assert (wider[:, 0] <= low).all() and (high <= wider[:, 1]).all()
 
 
+def test_intervals_of_what_is_never_negative_are_not_negative_either(tmp_path):
+    rng = np.random.default_rng(0)
+    X, size = rng.normal(size=(300, 2)), rng.exponential(size=300)
+    model = AutoRegressor(resampling="3fold", **settings(tmp_path / "run")).fit(X, size)
+    low, high = model.predict_interval(X, 0.95).T
+    assert low.min() == 0 < high.min()
+    assert np.mean((low <= size) & (size <= high)) > 0.9
+    shifted = AutoRegressor(resampling="3fold", **settings(tmp_path / "shifted")).fit(X, size - 1)
+    assert shifted.predict_interval(X, 0.95).min() < -1
+
+
 def test_sets_cover_and_survive_loading(classifier):
     model, folder, X, y = classifier
     held = model.predict_set(X, 0.9)
@@ -69,6 +80,7 @@ def test_sets_cover_and_survive_loading(classifier):
 
 def test_rows_that_validate_several_folds_have_scores_of_all_models(tmp_path):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
+    y = y - y.mean()  # bounds are not cut at 0
     splitter = ShuffleSplit(3, test_size=0.5, random_state=0)
     model = AutoRegressor(resampling=splitter, **settings(tmp_path / "run")).fit(X, y)
     assert len(Predictor.load(tmp_path / "run").conformal.folds) == 1

@@ -115,7 +115,7 @@ def _explain_predictions(
     compared = None if background is None else read_table(background, schema=schema)
     found = explain_predictions(folder, read_table(path, schema=schema).head(rows), background=compared, seed=seed)
     if output is not None:
-        write_table(found.contributions, output)
+        write_table(found.contributions.merge(found.predictions, on="row"), output)
         say(quiet, f"{len(found.contributions)} contributions written to {output}")
     if quiet:
         return

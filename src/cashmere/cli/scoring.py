@@ -82,6 +82,9 @@ def score(
         metrics = [*(metric or usual_metrics(predictor)), *required]
         scores = score_table(predictor, frame, y, metrics=metrics, sample_weight=weight, groups=groups)
         tell_unseen(predictor, quiet=quiet)
+        if predictor.information.get("class_weight") is not None and sample_weight is None:
+            text = "rows have equal weights here, but the run weighed classes: its own scores are on another scale."
+            say(quiet, f"Note: {text}")
         if metric is None and predictor.information.get("custom_metric", False):
             own = predictor.information.get("metric")
             say(quiet, f"Note: the metric of the run, {own!r}, is a custom one: pass it to score_table in Python.")

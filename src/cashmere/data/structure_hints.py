@@ -34,7 +34,7 @@ _LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
 """For columns with other names whose texts contain digits: fewest values, and most rows per value on average."""
 
 
-def structure_hint(coded: CodedTable) -> str | None:
+def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
     """Return a warning about columns that hold dates, repeated identifiers or row numbers; None if there are none.
 
     Identifiers are categories or whole numbers with a telling name ("patient_id"), or texts with digits that are no
@@ -45,6 +45,8 @@ def structure_hint(coded: CodedTable) -> str | None:
     ----------
     coded : CodedTable
         The training rows.
+    in_time : bool
+        Whether rows are known to be in order of time. Then only identifiers are reported.
     """
     used = coded.schema.used
     dates = [column.name for column in used if column.kind is ColumnKind.DATE]
@@ -60,6 +62,15 @@ def structure_hint(coded: CodedTable) -> str | None:
         for column in used
         if column.kind is ColumnKind.NUMERIC and _numbers_rows(column, coded.values[:, position_of[column.name]])
     ]
+    if in_time:
+        if not identifiers:
+            return None
+        return (
+            f"{columns_hold(identifiers)} identifiers that several rows share, and folds in time keep their rows "
+            "together with earlier ones of the same. If rows with new ones are to be predicted, scores are too good: "
+            f"leave {'it' if len(identifiers) == 1 else 'them'} out (--ignore), which helps in part, or give "
+            f"groups={identifiers[0]!r} (--groups) instead of time."
+        )
     sentences = []
     if dates:
         sentences.append(

@@ -15,6 +15,9 @@ _PAIRS_NAMED = 3
 _OF_SECOND_CLASS = ("f1", "average_precision")
 """Metrics that look for one of two classes."""
 
+_MANY_NUMBERS = 11
+"""Consecutive whole numbers that are more likely amounts than classes: more than there are digits."""
+
 _DIVIDES_BY_TARGET = "mape"
 
 
@@ -73,6 +76,30 @@ def target_hint(coding: TargetCoding) -> str | None:
             "them alike."
         )
     return " ".join(sentences) or None
+
+
+def counts_hint(coding: TargetCoding) -> str | None:
+    """Return a warning if many consecutive whole numbers were taken for classes, which may be amounts; else None.
+
+    Parameters
+    ----------
+    coding : TargetCoding
+        The classes, inferred and not asked for.
+
+    Examples
+    --------
+    >>> counts_hint(TargetCoding.from_target(list(range(12)) * 5)).partition(".")[0]
+    'The target holds the whole numbers 0 to 11, which are read as 12 classes'
+    """
+    labels = coding.classes
+    if len(labels) < _MANY_NUMBERS or not all(isinstance(label, int | float) for label in labels):
+        return None
+    if labels[-1] - labels[0] != len(labels) - 1:
+        return None
+    return (
+        f"The target holds the whole numbers {labels[0]:g} to {labels[-1]:g}, which are read as {len(labels)} classes. "
+        "If they are amounts, ask for --task regression; if they are classes, --task classification says so."
+    )
 
 
 def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.base.text import clean_text, counted
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import Metric, is_built_in
 from cashmere.model.predictor import Predictor
 from cashmere.records.order import NOT_REPEATABLE
 from cashmere.records.origin import OriginKind
@@ -21,6 +21,9 @@ from cashmere.study import Study
 
 _NAMED, _NAME_LIMIT = 6, 80
 """Most members and thresholds in the summary, and the longest name of a class."""
+
+_FLAT_TRIALS = 3
+"""So many trials with the same custom score are no accident."""
 
 
 class StopReason(StrEnum):
@@ -88,9 +91,10 @@ class FinishedRun:
         """Return the result in a few lines of text."""
         history, facts = self.study.history, self.facts
         best = None if history.incumbent is None else history.incumbent.loss
-        constant: float | None = history.baseline_loss
+        constant = unseen_constant = history.baseline_loss
         if facts.joined_losses is not None:  # on the rows of the ensemble
             best, constant = facts.joined_losses["single"], facts.joined_losses["constant"]
+            unseen_constant = facts.joined_losses["constant_cross_fitted"]
         where = ", on later rows" if self.n_newest else ""
         cross_fitted = (
             "" if facts.cross_fitted_loss is None else f" (cross-fitted{where} {self._score(facts.cross_fitted_loss)})"
@@ -103,9 +107,10 @@ class FinishedRun:
             f"{self.stop_reason}\n"
             f"{self.metric.name}: ensemble {self._score(facts.ensemble_loss)}{cross_fitted}, "
             f"best single {self._score(best)}, "
-            f"constant {self._score(constant)}\n"
+            f"constant {self._constant(constant, unseen_constant)}\n"
             f"Members: {listed}{more}\n"
-            f"{self._worth_line(constant)}"
+            f"{self._worth_line(constant, unseen_constant)}"
+            f"{self._flat_line()}"
             f"{self._newest_line()}"
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
@@ -118,11 +123,43 @@ class FinishedRun:
     def _score(self, loss: float | None) -> str:
         return "-" if loss is None else f"{self.metric.score(loss):.5g}"
 
-    def _worth_line(self, constant: float | None) -> str:
-        loss = self.facts.ensemble_loss
-        if loss is None or constant is None or not loss >= constant or set(self.weights) == {BASELINE}:
+    def _constant(self, constant: float | None, unseen: float | None) -> str:
+        """Return the score of the constant prediction; where the cross-fitted rows are others, on these as well."""
+        own, other = self._score(constant), self._score(unseen)
+        if own == other or self.facts.cross_fitted_loss is None:
+            return own
+        return f"{own} ({other} on {'later' if self.n_newest else 'the cross-fitted'} rows)"
+
+    def _worth_line(self, constant: float | None, unseen_constant: float | None) -> str:
+        loss, unseen = self.facts.ensemble_loss, self.facts.cross_fitted_loss
+        if loss is None or constant is None or set(self.weights) == {BASELINE}:
             return ""
-        return "Note: the ensemble is not better than the constant prediction. Do not rely on this model.\n"
+        if loss >= constant:
+            return "Note: the ensemble is not better than the constant prediction. Do not rely on this model.\n"
+        if unseen is None or unseen_constant is None or unseen < unseen_constant:
+            return ""
+        return (
+            "Note: on rows that did not choose it, the ensemble is not better than the constant prediction. Do not "
+            "rely on this model without more data.\n"
+        )
+
+    @property
+    def flat_metric(self) -> str | None:
+        """A doubt about a custom metric that is the same for every trial; None if there is none."""
+        losses = {o.loss for o in self.study.history.successes}
+        if is_built_in(self.metric) or len(losses) != 1 or len(self.study.history.successes) < _FLAT_TRIALS:
+            return None
+        targets = "values"
+        if self.labels:
+            has_labels = getattr(self.metric.function, "labels", None) is not None
+            targets = f"labels such as {self.labels[0]!r} and {self.labels[-1]!r}" if has_labels else "codes 0, 1, ..."
+        return (
+            f"The metric {self.metric.name!r} is {self._score(losses.pop())} for every trial, so the search could not "
+            f"tell them apart. Check what the function does with the targets that it receives, which are {targets}."
+        )
+
+    def _flat_line(self) -> str:
+        return "" if self.flat_metric is None else f"Note: {self.flat_metric}\n"
 
     def _newest_line(self) -> str:
         if not self.n_newest:

@@ -163,6 +163,8 @@ class GrowingModel:
             "metric": self.builder.metric.name,
             "custom_metric": not is_built_in(self.builder.metric),
             "monotone": list(self._run.settings.monotone),
+            "class_weight": self._run.settings.class_weight,
+            "lowest_target": self._lowest_target(),
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
             "trials": len(history),
@@ -171,6 +173,10 @@ class GrowingModel:
                 str(o.trial.number): algorithm_of(o) for o in history.successes if o.trial.number in members
             },
         }
+
+    def _lowest_target(self) -> float | None:
+        is_values = not self._run.target.task_type.is_classification
+        return float(self._run.rows.y.min()) if is_values else None
 
     def decision(self) -> dict[str, Any] | None:
         """Return how classes are decided, and the gain of it; None if no thresholds were requested."""

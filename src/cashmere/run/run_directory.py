@@ -29,13 +29,19 @@ from cashmere.data.kind_hints import kind_hint
 from cashmere.data.monotone import directions
 from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
-from cashmere.data.row_structure import RowStructure
+from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.rows import canonical_rows, check_weight
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding
-from cashmere.data.target_hints import frequent_class_hint, target_hint, values_hint, zeros_hint
+from cashmere.data.target_hints import (
+    counts_hint,
+    frequent_class_hint,
+    target_hint,
+    values_hint,
+    zeros_hint,
+)
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import (
@@ -260,6 +266,7 @@ class RunDirectory:
                 task = TaskType.REGRESSION
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
             tell(TargetWarning, target_hint(target) if target.classes else values_hint(codes))
+            tell(TargetWarning, counts_hint(target) if task is None else None)
             weight = _weighed(weight, codes, target, settings)
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()
@@ -267,8 +274,8 @@ class RunDirectory:
             schema = canonical.schema(named=named, check=check)
             tell(ColumnKindWarning, kind_hint(frame, schema))
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
-            if structure is None and not own_splitter:
-                tell(RowStructureWarning, structure_hint(coded))
+            if not own_splitter and (structure is None or is_in_time(structure)):
+                tell(RowStructureWarning, structure_hint(coded, in_time=structure is not None))
             check()
             rows = TrainingRows(
                 values=coded.values,

@@ -39,6 +39,7 @@ def headline_section(
         "baseline_loss": constant,
         "baseline_score": score_of(metric, constant),
         "baseline_cross_fitted_loss": constant_cross_fitted,
+        "baseline_cross_fitted_score": score_of(metric, constant_cross_fitted),
         "best_loss": single,
         "best_score": score_of(metric, single),
         "is_joined": joined is not None,
