@@ -225,6 +225,10 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert list(scores) == ["model", "algorithm", "weight", "mcc"] and scores["model"][0] == "ensemble"
     assert scores["weight"][1:].sum() == pytest.approx(1)
+    told = cashmere("score", run, table, "--by", "housing", "-o", tmp_path / "scores.json")
+    assert "Ensemble by subgroup" in told and "for free" in told and "observed" in told
+    subgroups = json.loads((tmp_path / "scores.json").read_text())["subgroups"]
+    assert {row["subgroup"] for row in subgroups} > {"all rows", "own"}
     frame = pd.read_csv(table).rename(columns={"target": "result"})
     frame.loc[:9, "result"] = None
     frame.to_csv(tmp_path / "other.csv", index=False)

@@ -272,6 +272,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         metrics: str | Metric | Sequence[str | Metric] | None = None,
         sample_weight: Any = None,
         groups: Any = None,
+        by: Any = None,
     ) -> TableScores:
         """Score the ensemble and each of its members on rows with a known target; see `cashmere.score_table`."""
         from cashmere.evaluation.table_scores import score_table, usual_metrics
@@ -279,7 +280,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         asked = usual_metrics(self._predictor, self._metric) if metrics is None else metrics
         return score_table(
-            self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight, groups=groups
+            self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight, groups=groups, by=by
         )
 
     def explain_predictions(

@@ -122,6 +122,40 @@ def test_groups_of_different_sizes_are_drawn_whole(rare, monkeypatch):
     assert fewer["upper"] - fewer["lower"] == pytest.approx(whole["upper"] - whole["lower"], rel=0.35)
 
 
+def test_subgroups_are_scored_one_by_one(rare):
+    X, y = rows(600, 13)
+    X["ward"] = np.where(X["c"] > 0, 1.0, np.where(X["c"] > -1, 2.0, np.nan))
+    found = rare.score_table(X[list("abc")], y, metrics=["log_loss", "roc_auc"], by=X["ward"]).subgroups
+    assert list(dict.fromkeys(found["subgroup"])) == ["all rows", "1", "2", "missing"]
+    one = found[found["subgroup"] == "1"].set_index("metric")
+    inside = (X["c"] > 0).to_numpy()
+    alone = rare.score_table(X.loc[inside, list("abc")], y[inside], metrics=["log_loss", "roc_auc"])
+    np.testing.assert_allclose(one["score"], alone.models.loc[0, ["log_loss", "roc_auc"]].astype(float))
+    np.testing.assert_allclose(one[["lower", "upper"]], alone.intervals[["lower", "upper"]])
+    assert (one["n_rows"] == inside.sum()).all()
+    assert one["observed"].iloc[0] == pytest.approx((y[inside] == "yes").mean())
+    predicted = rare.predict_proba(X.loc[inside, list("abc")])[:, 1].mean()
+    assert one["predicted"].iloc[0] == pytest.approx(predicted, rel=1e-5)
+
+
+def test_subgroups_may_be_undefined_for_a_metric_and_are_weighted(rare):
+    X, y = rows(100, 14)
+    weight = np.r_[np.ones(60), np.zeros(40)]
+    found = rare.score_table(X, y, metrics="roc_auc", by=y, sample_weight=weight).subgroups.set_index("subgroup")
+    assert found["n_rows"].to_dict() == {"all rows": 60, "no": (y[:60] == "no").sum(), "yes": (y[:60] == "yes").sum()}
+    assert found["score"].isna().to_dict() == {"all rows": False, "no": True, "yes": True}
+
+
+def test_what_are_no_subgroups_is_refused(rare):
+    X, y = rows(60, 15)
+    with pytest.raises(UnknownNameError, match="ward"):
+        rare.score_table(X, y, by="ward")
+    with pytest.raises(DataError, match="one value per row"):
+        rare.score_table(X, y, by=["a"] * 59)
+    with pytest.raises(InvalidParameterError, match=r"at most 50 different values.*Cut numbers"):
+        rare.score_table(X, y, by="a")
+
+
 def test_single_group_has_no_interval(rare):
     X, y = rows(60, 15)
     weight, groups = np.repeat([1, 0], 30), np.repeat(["a", "b"], 30)
@@ -159,7 +193,8 @@ def test_custom_metric_is_not_taken_for_the_built_in_of_its_name(tmp_path):
         return -float(np.mean((y_true == 1) & (y_pred == 0)))
 
     X, y = rows(200, 7)
-    model = AutoClassifier(metric=accuracy, run_directory=tmp_path / "run", **QUICK).fit(X, y)
+    with pytest.warns(UserWarning, match="'accuracy' is 0 for every trial.*labels such as 'no' and 'yes'"):
+        model = AutoClassifier(metric=accuracy, run_directory=tmp_path / "run", **QUICK).fit(X, y)
     scores = model.score_table(X, y)
     assert scores.intervals["metric"][0] == "accuracy" and scores.intervals["score"][0] <= 0
     loaded = cashmere.score_table(tmp_path / "run", X, y)

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from cashmere import AutoClassifier, inspect_table
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.placeholders import placeholder
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
 from cashmere.inspection import FindingKind
 from cashmere.inspection.estimates import estimate
-from cashmere.inspection.placeholders import placeholder
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "match"
 N = 240

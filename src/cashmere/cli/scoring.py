@@ -14,14 +14,17 @@ from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, say_error, tell_unseen, typed_errors
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
     from cashmere.data.task import TaskType
     from cashmere.evaluation.table_scores import TableScores
 
 UNMET = 1
 """Exit status if a required score is not reached."""
 
-_METRICS_OF_MEMBERS = 3
-"""Number of metrics that fit beside the members on a terminal."""
+_METRICS_OF_MEMBERS, _METRICS_OF_SUBGROUPS = 3, 2
+"""Numbers of metrics that fit beside members and subgroups on a terminal."""
 
 
 @app.command()
@@ -44,6 +47,9 @@ def score(
         str | None,
         typer.Option(metavar="COLUMN", help="Column of groups: intervals say how scores vary from group to group."),
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of subgroups, such as wards, to score one by one.")
+    ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,9 +59,7 @@ def score(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Write all scores of all models; .json holds intervals, too."
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="Write all scores of all models; .json: all else, too."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -80,7 +84,7 @@ def score(
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
         metrics = [*(metric or usual_metrics(predictor)), *required]
-        scores = score_table(predictor, frame, y, metrics=metrics, sample_weight=weight, groups=groups)
+        scores = score_table(predictor, frame, y, metrics=metrics, sample_weight=weight, groups=groups, by=by)
         tell_unseen(predictor, quiet=quiet)
         if predictor.information.get("class_weight") is not None and sample_weight is None:
             text = "rows have equal weights here, but the run weighed classes: its own scores are on another scale."
@@ -92,6 +96,8 @@ def score(
             _print(scores)
         if output is not None and output.suffix.lower() == ".json":
             tables = {"models": scores.models, "intervals": scores.intervals}
+            if scores.subgroups is not None:
+                tables["subgroups"] = scores.subgroups
             rows = {
                 name: json.loads(table.to_json(orient="records", double_precision=15)) for name, table in tables.items()
             }
@@ -153,6 +159,9 @@ def _print(scores: TableScores) -> None:
         grid.add_row(*map(plain, (metric, found, f"{lower:.5g} to {upper:.5g}", better)))
     print_whole(grid)
     print()
+    if scores.subgroups is not None:
+        print_whole(_of_subgroups(scores.subgroups))
+        print()
     members = Table(title=plain("Its members, best first"), title_justify="left", box=None, pad_edge=False)
     shown = scores.models.iloc[1:, : 3 + _METRICS_OF_MEMBERS]
     for name in shown.columns:
@@ -160,3 +169,23 @@ def _print(scores: TableScores) -> None:
     for row in shown.itertuples(index=False):
         members.add_row(*map(plain, row))
     print_whole(members)
+
+
+def _of_subgroups(subgroups: pd.DataFrame) -> Table:
+    """Return a line for each subgroup: means of target and prediction, the first metric with its interval, another."""
+    import pandas as pd
+    from rich.table import Table
+
+    first, *others = list(dict.fromkeys(subgroups["metric"]))[:_METRICS_OF_SUBGROUPS]
+    grid = Table(title=plain("Ensemble by subgroup"), title_justify="left", box=None, pad_edge=False)
+    grid.add_column("subgroup", overflow="fold", min_width=8)
+    for name in ("rows", "observed", "predicted", first, "95 % interval", *others):
+        grid.add_column(plain(name), justify="right", no_wrap=True)
+    for name, found in subgroups.groupby("subgroup", sort=False):
+        rows, observed, predicted = found[["n_rows", "observed", "predicted"]].iloc[0]
+        means = ["-" if pd.isna(mean) else f"{mean:.3g}" for mean in (observed, predicted)]
+        of = found.set_index("metric")
+        interval = f"{of.loc[first, 'lower']:.3g} to {of.loc[first, 'upper']:.3g}"
+        scores = [f"{of.loc[each, 'score']:.4g}" for each in (first, *others)]
+        grid.add_row(*map(plain, (name, f"{rows:,.0f}", *means, scores[0], interval, *scores[1:])))
+    return grid

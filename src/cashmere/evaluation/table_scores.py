@@ -18,10 +18,11 @@ from cashmere.data.frames import to_frame
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import take_structure
 from cashmere.data.rows import check_weight
+from cashmere.data.schema import label_text
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, decide
 from cashmere.evaluation.metrics import Metric, get_metric
-from cashmere.exceptions import InvalidParameterError, MetricError, RowOrderWarning, UnknownNameError
+from cashmere.exceptions import DataError, InvalidParameterError, MetricError, RowOrderWarning, UnknownNameError
 from cashmere.model.predictor import Predictor
 
 ENSEMBLE = "ensemble"
@@ -36,6 +37,8 @@ _COVERAGE = 0.95
 _RESAMPLES = 200
 _OTHER_COLUMNS = ("model", "algorithm", "weight")
 _MOST_DRAWN = 10_000
+_MOST_SUBGROUPS = 50
+_ALL_ROWS, _MISSING = "all rows", "missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,11 +56,16 @@ class TableScores:
         over rows, and whether ``"higher"`` or ``"lower"`` is ``better``.
     n_rows : int
         Number of rows.
+    subgroups : DataFrame or None
+        If requested: for all rows and for each subgroup, a row per metric. Columns: ``subgroup``, ``n_rows``,
+        ``observed`` and ``predicted`` (means of the target and of the prediction; of two classes, share and mean
+        probability of the second; missing for more), ``metric``, ``score``, ``lower``, ``upper``.
     """
 
     models: pd.DataFrame
     intervals: pd.DataFrame
     n_rows: int
+    subgroups: pd.DataFrame | None = None
 
 
 def score_table(
@@ -68,6 +76,7 @@ def score_table(
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     sample_weight: Any = None,
     groups: Any = None,
+    by: Any = None,
     seed: int = 0,
 ) -> TableScores:
     """Score an ensemble and each of its members on rows that no training has seen.
@@ -90,6 +99,8 @@ def score_table(
     groups : str or (n_rows,) array-like, optional
         Groups of rows that belong together, such as those of a patient: the name of a column of `X`, or the values.
         Intervals then say how scores vary from group to group: the bootstrap draws groups instead of rows.
+    by : str or (n_rows,) array-like, optional
+        Subgroups to score one by one, such as wards: the name of a column of `X`, or the values. At most 50.
     seed : int
         Seed of the bootstrap.
 
@@ -149,8 +160,27 @@ def score_table(
     )
     best_first = 1 + np.argsort(of_members[:, 0], kind="stable")
     units = _Units.of(counted, None if structure is None else structure.codes[counted])
-    bounds = _bounds(lambda rows: losses(combined, rows, _loss_if_defined), units, of_ensemble, seed)
-    lower, upper = np.sort(_scores(used, bounds), axis=0)
+
+    def if_defined(rows: IntArray) -> Float64:
+        return losses(combined, rows, _loss_if_defined)
+
+    lower, upper = np.sort(_scores(used, _bounds(if_defined, units, of_ensemble, seed)), axis=0)
+
+    def of_subgroup(name: str, rows: IntArray) -> pd.DataFrame:
+        found = if_defined(rows)
+        drawn = _Units.of(rows, None if structure is None else structure.codes[rows])
+        low, high = np.sort(_scores(used, _bounds(if_defined, drawn, found, seed)), axis=0)
+        row_weight = None if weight is None else weight[rows]
+        means = [np.average(each[rows], weights=row_weight) for each in _compared(codes, combined)]
+        observed, predicted = means or (np.nan, np.nan)
+        facts = {"subgroup": name, "n_rows": len(rows), "observed": observed, "predicted": predicted, "metric": names}
+        return pd.DataFrame({**facts, "score": _scores(used, found[None])[0], "lower": low, "upper": high})
+
+    subgroups = None
+    if by is not None:
+        labels = _subgroup_labels(frame, by)
+        each = [(str(name), counted[labels[counted] == name]) for name in np.unique(labels[counted])]
+        subgroups = pd.concat([of_subgroup(*one) for one in [(_ALL_ROWS, counted), *each]], ignore_index=True)
     return TableScores(
         models=models.iloc[[0, *best_first]].reset_index(drop=True),
         intervals=pd.DataFrame(
@@ -163,7 +193,37 @@ def score_table(
             }
         ),
         n_rows=len(counted),
+        subgroups=subgroups,
     )
+
+
+def _compared(codes: AnyArray, predictions: Float64) -> list[AnyArray]:
+    """Return targets and predictions whose means can be compared; nothing for more than two classes."""
+    if predictions.ndim == 1:
+        return [codes, predictions]
+    return [codes == 1, predictions[:, 1]] if predictions.shape[1] == 2 else []
+
+
+def _subgroup_labels(frame: pd.DataFrame, by: Any) -> AnyArray:
+    """Return the name of the subgroup of each row.
+
+    Raises
+    ------
+    UnknownNameError, DataError, InvalidParameterError
+        If there is no such column, not one value per row, or too many different ones.
+    """
+    if isinstance(by, str):
+        if by not in frame:
+            raise UnknownNameError("column", by, map(str, frame.columns))
+        by = frame[by]
+    values = pd.Series(np.asarray(by, dtype=object))
+    if len(values) != len(frame):
+        raise DataError(f"by must hold one value per row: found {len(values)} for {len(frame)} rows.")
+    labels = values.where(values.notna(), _MISSING).map(label_text)
+    if labels.nunique() > _MOST_SUBGROUPS:
+        expected = f"a column with at most {_MOST_SUBGROUPS} different values"
+        raise InvalidParameterError("by", f"{labels.nunique()} values", expected, "Cut numbers into ranges.")
+    return labels.to_numpy(dtype=object).astype(str)
 
 
 def _normalised(output: AnyArray) -> Float64:

@@ -14,6 +14,7 @@ from cashmere.base.cores import available_cores
 from cashmere.base.text import counted
 from cashmere.data.frames import has_labels, to_frame
 from cashmere.data.kind_hints import kind_hint
+from cashmere.data.placeholders import placeholders
 from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, Task, rows_with_target
@@ -22,7 +23,6 @@ from cashmere.data.task import TaskType
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
-from cashmere.inspection.placeholders import placeholder
 from cashmere.inspection.solo_skill import solo_skill, target_matrix
 
 ALONE = 0.95
@@ -340,7 +340,7 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
     for name, n_unread in coded.unseen.items():
         sentence = f"Column {name!r} has {counted(n_unread, 'value')} that cannot be read, taken for missing."
         findings.append(Finding(kind=FindingKind.UNREAD, columns=(name,), sentence=sentence))
-    for number, (names, n_cells) in _placeholders(coded).items():
+    for number, (names, n_cells) in placeholders(coded).items():
         sentence = (
             f"{named(names)} {'has' if len(names) == 1 else 'have'} {number} in {counted(n_cells, 'cell')}, unlike "
             "all other values. If it stands for missing values, leave these cells empty: as a number, it distorts "
@@ -362,16 +362,6 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
         )
         findings.append(Finding(kind=FindingKind.LEVELS, columns=crowded, sentence=sentence))
     return findings
-
-
-def _placeholders(coded: CodedTable) -> dict[int, tuple[tuple[str, ...], int]]:
-    """Return the numbers that probably stand for missing values: the columns, and the number of cells."""
-    found: dict[int, tuple[tuple[str, ...], int]] = {}
-    for position, column in _value_positions(coded):
-        if column.kind is ColumnKind.NUMERIC and (number := placeholder(coded.values[:, position])) is not None:
-            names, n_cells = found.get(number[0], ((), 0))
-            found[number[0]] = (*names, column.name), n_cells + number[1]
-    return found
 
 
 def _value_positions(coded: CodedTable) -> Iterator[tuple[int, Column]]:

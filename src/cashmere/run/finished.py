@@ -152,7 +152,8 @@ class FinishedRun:
         targets = "values"
         if self.labels:
             has_labels = getattr(self.metric.function, "labels", None) is not None
-            targets = f"labels such as {self.labels[0]!r} and {self.labels[-1]!r}" if has_labels else "codes 0, 1, ..."
+            first, last = str(self.labels[0]), str(self.labels[-1])
+            targets = f"labels such as {first!r} and {last!r}" if has_labels else "codes 0, 1, ..."
         return (
             f"The metric {self.metric.name!r} is {self._score(losses.pop())} for every trial, so the search could not "
             f"tell them apart. Check what the function does with the targets that it receives, which are {targets}."

@@ -28,6 +28,7 @@ from cashmere.data.fold import validation_rows
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.monotone import directions
 from cashmere.data.parquet import read_parquet
+from cashmere.data.placeholders import placeholder_hint
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.rows import canonical_rows, check_weight
@@ -274,6 +275,7 @@ class RunDirectory:
             schema = canonical.schema(named=named, check=check)
             tell(ColumnKindWarning, kind_hint(frame, schema))
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
+            tell(ColumnKindWarning, placeholder_hint(coded))
             if not own_splitter and (structure is None or is_in_time(structure)):
                 tell(RowStructureWarning, structure_hint(coded, in_time=structure is not None))
             check()
