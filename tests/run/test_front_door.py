@@ -132,7 +132,7 @@ def test_custom_metric_that_is_the_same_for_every_trial_is_doubted(tmp_path):
     def hits(truth, predicted):
         return float(np.sum((truth == 1) & (predicted == 1)))
 
-    with pytest.warns(UserWarning, match="'hits' is 0 for every trial.*labels such as 'a' and 'c'"):
+    with pytest.warns(UserWarning, match="'hits' is 0 for every trial, and.*labels such as 'a' and 'c'"):
         AutoClassifier(metric=hits, budget="3trials", isolation="none", resampling="holdout").fit(X, named)
 
 

@@ -102,6 +102,7 @@ def test_copies_in_other_folds_flatter_and_groups_do_not(tmp_path):
 # ---------------------------------------------------------------- from the table to the folds, and back
 
 
+@pytest.mark.filterwarnings("ignore:Column 'patient' holds identifiers")
 @pytest.mark.parametrize("column", ["patient", "day"])
 @pytest.mark.parametrize("resampling", ["3fold", "holdout"])
 def test_folds_of_a_run_respect_the_column_also_when_it_is_resumed(column, resampling, tmp_path):
@@ -262,9 +263,12 @@ def test_dates_and_identifiers_bring_a_warning_unless_their_role_is_told(tmp_pat
     X, y = visits()
     with pytest.warns(RowStructureWarning, match=r"'day' holds dates.*time='day'.*groups='patient'"):
         model(budget="1trials").fit(X, y)
+    with pytest.warns(RowStructureWarning, match="'patient' holds identifiers.*instead of time") as told:
+        model(budget="1trials").fit(X, y, time="day")
+    assert "'day'" not in str(told[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model(budget="1trials").fit(X, y, time="day")
+        model(budget="1trials").fit(X.drop(columns="patient"), y, time="day")
         model(budget="1trials").fit(X, y, groups="patient")
         model(budget="1trials", resampling=GroupKFold(2).split(X, y, X["patient"])).fit(X, y)
         with pytest.raises(RowStructureWarning):
@@ -316,6 +320,7 @@ def test_command_line_takes_the_names_of_columns(tmp_path):
     assert not (tmp_path / "refused").exists()
 
 
+@pytest.mark.filterwarnings("ignore:Column 'patient' holds identifiers")
 def test_a_finished_run_goes_on_without_its_table(tmp_path):
     X, y = visits()
     model(run_directory=tmp_path / "run", space="default", budget="1trials").fit(X, y, time="day")

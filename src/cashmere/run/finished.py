@@ -145,9 +145,10 @@ class FinishedRun:
 
     @property
     def flat_metric(self) -> str | None:
-        """A doubt about a custom metric that is the same for every trial; None if there is none."""
-        losses = {o.loss for o in self.study.history.successes}
-        if is_built_in(self.metric) or len(losses) != 1 or len(self.study.history.successes) < _FLAT_TRIALS:
+        """A doubt about a custom metric that is the same for every trial and the constant; None if there is none."""
+        history = self.study.history
+        losses = {history.baseline_loss, *(o.loss for o in history.successes)}
+        if is_built_in(self.metric) or len(losses) != 1 or len(history.successes) < _FLAT_TRIALS:
             return None
         targets = "values"
         if self.labels:
@@ -155,8 +156,9 @@ class FinishedRun:
             first, last = str(self.labels[0]), str(self.labels[-1])
             targets = f"labels such as {first!r} and {last!r}" if has_labels else "codes 0, 1, ..."
         return (
-            f"The metric {self.metric.name!r} is {self._score(losses.pop())} for every trial, so the search could not "
-            f"tell them apart. Check what the function does with the targets that it receives, which are {targets}."
+            f"The metric {self.metric.name!r} is {self._score(losses.pop())} for every trial, and for the constant "
+            "prediction, so the search could not tell them apart. Check what the function does with the targets that "
+            f"it receives, which are {targets}."
         )
 
     def _flat_line(self) -> str:
