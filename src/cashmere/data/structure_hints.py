@@ -46,7 +46,7 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
     coded : CodedTable
         The training rows.
     in_time : bool
-        Whether rows are known to be in order of time. Then only identifiers are reported.
+        Whether rows are known to be in order of time. Then only identifiers with a telling name are reported.
     """
     used = coded.schema.used
     dates = [column.name for column in used if column.kind is ColumnKind.DATE]
@@ -55,7 +55,7 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
         column.name
         for column in used
         if column.kind in (ColumnKind.CATEGORICAL, ColumnKind.NUMERIC)
-        and _is_repeated_identifier(column, coded.values[:, position_of[column.name]])
+        and _is_repeated_identifier(column, coded.values[:, position_of[column.name]], only_named=in_time)
     ]
     numbers = [
         column.name
@@ -66,8 +66,8 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
         if not identifiers:
             return None
         return (
-            f"{columns_hold(identifiers)} identifiers that several rows share, and folds in time keep their rows "
-            "together with earlier ones of the same. If rows with new ones are to be predicted, scores are too good: "
+            f"{columns_hold(identifiers)} identifiers that several rows share, so models have seen earlier rows of the "
+            "same ones. If rows with new ones are to be predicted, scores are too good: "
             f"leave {'it' if len(identifiers) == 1 else 'them'} out (--ignore), which helps in part, or give "
             f"groups={identifiers[0]!r} (--groups) instead of time."
         )
@@ -102,12 +102,12 @@ def _numbers_rows(column: Column, values: AnyArray) -> bool:
     return len(ordered) >= _LEAST_VALUES and np.array_equal(ordered, ordered[0] + np.arange(len(ordered)))
 
 
-def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
+def _is_repeated_identifier(column: Column, values: AnyArray, *, only_named: bool) -> bool:
     """Return whether a column looks like identifiers, most of which several rows share."""
     words = _words(column.name)
     owner = words[-2:-1] if words and words[-1] in _NUMBERING_WORDS else words[-1:]
     is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or not _OWNER_WORDS.isdisjoint(owner)
-    if not is_named and len(column.categories) < _LEAST_CODES:  # numbers have none
+    if not is_named and (only_named or len(column.categories) < _LEAST_CODES):  # numbers have none
         return False
     values = values[~np.isnan(values)]
     if not is_named and not _are_codes(column.categories, len(values)):
