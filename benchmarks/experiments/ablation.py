@@ -105,7 +105,7 @@ FOR_SHORT_TABLES = tuple(name for name, variant in VARIANTS.items() if variant.h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AblationRun:
+class AblationRun(RunKey):
     """One run.
 
     Attributes
@@ -122,11 +122,6 @@ class AblationRun:
         Version of the code.
     """
 
-    table: str
-    variant: str
-    seed: int
-    budget: float
-    rows: int
     seconds: float
     trials: int
     checkpoints: int

@@ -19,12 +19,12 @@ import numpy as np
 from rich.console import Console
 from scipy import stats
 
-from benchmarks.experiments.coverage import read
+from benchmarks.experiments.coverage import read, tables_of
 from benchmarks.runs.code_version import commit
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
-from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
+from benchmarks.tables.manifest import BenchmarkTable, add_data_argument
 from cashmere.evaluation.metrics import METRICS
 from cashmere.records.budget import Budget
 from cashmere.run.settings import RunSettings
@@ -42,7 +42,7 @@ _CONSTANTS = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbsoluteErrorRun:
+class AbsoluteErrorRun(RunKey):
     """Losses of one ensemble.
 
     Attributes
@@ -61,11 +61,6 @@ class AbsoluteErrorRun:
         Version of the code.
     """
 
-    table: str
-    variant: str
-    seed: int
-    budget: float
-    rows: int
     skewness: float
     trials: int
     validation: float
@@ -108,14 +103,13 @@ def run(table: BenchmarkTable, key: RunKey) -> list[AbsoluteErrorRun]:
 
 
 def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[BenchmarkTable, RunKey]]:
-    names = [name.partition(":")[0] for name in arguments.tables]
-    tables = {table.name: table for table in find_tables(arguments.data, list(dict.fromkeys(names)))}
-    positive = {name for name, of in zip(arguments.tables, names, strict=True) if read(tables[of], name)[1].min() > 0}
+    tables = tables_of(arguments)
+    positive = {name for name, table in tables.items() if read(table, name)[1].min() > 0}
     for seed in range(arguments.seeds):
-        for name, of in zip(arguments.tables, names, strict=True):
+        for name, table in tables.items():
             for variant in VARIANTS:
                 if variant.startswith("mae") or name in positive:
-                    yield tables[of], RunKey(name, variant, seed, arguments.budget, arguments.rows)
+                    yield table, RunKey(name, variant, seed, arguments.budget, arguments.rows)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

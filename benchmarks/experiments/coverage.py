@@ -36,7 +36,7 @@ COVERAGES = (0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoverageRun:
+class CoverageRun(RunKey):
     """The result for one coverage in one run.
 
     Attributes
@@ -56,11 +56,6 @@ class CoverageRun:
         Version of the code.
     """
 
-    table: str
-    variant: str
-    seed: int
-    budget: float
-    rows: int
     coverage: float
     n_train: int
     n_test: int
@@ -134,13 +129,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def wanted_runs(arguments: argparse.Namespace) -> list[tuple[BenchmarkTable, RunKey]]:
     """Return each table with the key of its run, seed after seed; names may contain a column, see `read`."""
-    names = [name.partition(":")[0] for name in arguments.tables]
-    tables = {table.name: table for table in find_tables(arguments.data, list(dict.fromkeys(names)))}
+    tables = tables_of(arguments)
     return [
-        (tables[name], RunKey(table, arguments.resampling, seed, arguments.budget, arguments.rows))
+        (table, RunKey(name, arguments.resampling, seed, arguments.budget, arguments.rows))
         for seed in range(arguments.seeds)
-        for table, name in zip(arguments.tables, names, strict=True)
+        for name, table in tables.items()
     ]
+
+
+def tables_of(arguments: argparse.Namespace) -> dict[str, BenchmarkTable]:
+    """Return the table of each name that was given; names may contain a column, see `read`."""
+    names = {name: name.partition(":")[0] for name in arguments.tables}
+    tables = {table.name: table for table in find_tables(arguments.data, list(dict.fromkeys(names.values())))}
+    return {name: tables[of] for name, of in names.items()}
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -48,7 +48,7 @@ _MOST_TEST_ROWS = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedMoment:
+class JudgedMoment(RunKey):
     """A run at one moment.
 
     Attributes
@@ -71,11 +71,6 @@ class JudgedMoment:
         Version of the code.
     """
 
-    table: str
-    variant: str
-    seed: int
-    budget: float
-    rows: int
     share: float
     resampling: str
     trials: int

@@ -199,12 +199,8 @@ def rules(pool: Pool, rng: np.random.Generator) -> Iterable[tuple[str, Float64, 
 
 def temperature_of(probabilities: Float64, y: AnyArray) -> Calibration:
     """Return the temperature with the lowest log loss, whether or not it helps elsewhere."""
-    logs, codes, w = (
-        np.log(np.maximum(probabilities, FLOOR)),
-        np.asarray(y, dtype=np.int64),
-        np.full(len(y), 1 / len(y)),
-    )
-    scales, offsets = fit_temperature(logs, codes, w, centre=centre_of(logs, w))
+    logs, w = np.log(np.maximum(probabilities, FLOOR)), np.full(len(y), 1 / len(y))
+    scales, offsets = fit_temperature(logs, np.asarray(y, dtype=np.int64), w, centre=centre_of(logs, w))
     return Calibration(scales=tuple(scales.tolist()), offsets=tuple(offsets.tolist()), gain=0.0)
 
 

@@ -33,7 +33,7 @@ TABLES = ("stock", "stock:company9", "wind", "wind:BEL", "eeg", "wall-robot-navi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewestFoldRun:
+class NewestFoldRun(RunKey):
     """Losses of one ensemble on the rows that follow.
 
     Attributes
@@ -55,11 +55,6 @@ class NewestFoldRun:
         Version of the code.
     """
 
-    table: str
-    variant: str
-    seed: int
-    budget: float
-    rows: int
     n_train: int
     n_test: int
     claimed: float

@@ -68,7 +68,7 @@ def placeholders(coded: CodedTable, *, most_rows: int | None = None) -> dict[int
         How many of the first rows to look at; by default all.
     """
     found: dict[int, tuple[tuple[str, ...], int]] = {}
-    for position, column in enumerate(used for used in coded.schema.used for _ in used.value_names):
+    for position, column in enumerate(coded.schema.value_columns):
         if column.kind is not ColumnKind.NUMERIC or column.offset:
             continue
         number = placeholder(coded.values[:most_rows, position])

@@ -235,6 +235,11 @@ class TableSchema:
         return tuple(name for column in self.used for name in column.value_names)
 
     @functools.cached_property
+    def value_columns(self) -> tuple[Column, ...]:
+        """The column of the table that each column of `CodedTable.values` comes from."""
+        return tuple(column for column in self.used for _ in column.value_names)
+
+    @functools.cached_property
     def text_names(self) -> tuple[str, ...]:
         """Names of the text columns, in the order of `CodedTable.texts`."""
         return tuple(column.name for column in self.used if column.kind is ColumnKind.TEXT)

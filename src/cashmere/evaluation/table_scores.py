@@ -159,17 +159,15 @@ def score_table(
         }
     )
     best_first = 1 + np.argsort(of_members[:, 0], kind="stable")
-    units = _Units.of(counted, None if structure is None else structure.codes[counted])
 
-    def if_defined(rows: IntArray) -> Float64:
-        return losses(combined, rows, _loss_if_defined)
+    def interval(rows: IntArray, found: Float64) -> Float64:
+        units = _Units.of(rows, None if structure is None else structure.codes[rows])
+        drawn = _bounds(lambda drawn: losses(combined, drawn, _loss_if_defined), units, found, seed)
+        return np.asarray(np.sort(_scores(used, drawn), axis=0))
 
-    lower, upper = np.sort(_scores(used, _bounds(if_defined, units, of_ensemble, seed)), axis=0)
+    lower, upper = interval(counted, of_ensemble)
 
-    def of_subgroup(name: str, rows: IntArray) -> pd.DataFrame:
-        found = if_defined(rows)
-        drawn = _Units.of(rows, None if structure is None else structure.codes[rows])
-        low, high = np.sort(_scores(used, _bounds(if_defined, drawn, found, seed)), axis=0)
+    def of_subgroup(name: str, rows: IntArray, found: Float64, low: Float64, high: Float64) -> pd.DataFrame:
         row_weight = None if weight is None else weight[rows]
         means = [np.average(each[rows], weights=row_weight) for each in _compared(codes, combined)]
         observed, predicted = means or (np.nan, np.nan)
@@ -179,8 +177,12 @@ def score_table(
     subgroups = None
     if by is not None:
         labels = _subgroup_labels(frame, by)
-        each = [(str(name), counted[labels[counted] == name]) for name in np.unique(labels[counted])]
-        subgroups = pd.concat([of_subgroup(*one) for one in [(_ALL_ROWS, counted), *each]], ignore_index=True)
+        tables = [of_subgroup(_ALL_ROWS, counted, of_ensemble, lower, upper)]
+        for name in np.unique(labels[counted]):
+            rows = counted[labels[counted] == name]
+            found = losses(combined, rows, _loss_if_defined)
+            tables.append(of_subgroup(str(name), rows, found, *interval(rows, found)))
+        subgroups = pd.concat(tables, ignore_index=True)
     return TableScores(
         models=models.iloc[[0, *best_first]].reset_index(drop=True),
         intervals=pd.DataFrame(

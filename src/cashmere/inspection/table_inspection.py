@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -234,7 +234,7 @@ def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, fl
     targets = target_matrix(y[rows], task_type)
     part = rng.permutation(len(rows)) % _PARTS
     skills: dict[str, float] = {}
-    for position, column in _value_positions(coded):
+    for position, column in enumerate(coded.schema.value_columns):
         n_levels = int(coded.n_levels[position])
         skill = solo_skill(coded.values[rows, position], targets, part, n_levels=n_levels)
         skills[column.name] = max(skill, skills.get(column.name, -np.inf))
@@ -362,11 +362,6 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
         )
         findings.append(Finding(kind=FindingKind.LEVELS, columns=crowded, sentence=sentence))
     return findings
-
-
-def _value_positions(coded: CodedTable) -> Iterator[tuple[int, Column]]:
-    """Return each column of numbers with the column of the table that it comes from."""
-    return enumerate(column for column in coded.schema.used for _ in column.value_names)
 
 
 def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
