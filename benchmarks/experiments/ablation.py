@@ -17,7 +17,7 @@ import argparse
 import functools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,22 @@ def _without_features(subspace: Callable[[TaskProfile], Subspace], profile: Task
     return replace(whole, hyperparameters=[hp for hp in whole.hyperparameters if hp.name != FEATURES])
 
 
+def _variants_without_features(
+    variants: Callable[[TaskProfile], Sequence[Mapping[str, Any]]], profile: TaskProfile
+) -> list[Mapping[str, Any]]:
+    kept = ({name: value for name, value in values.items() if name != FEATURES} for values in variants(profile))
+    return [values for values in kept if values]  # a variant that differs in its features alone is the default
+
+
 def space_without_features(profile: TaskProfile) -> Space:
     """Return the space ``default``, in which no algorithm adds columns to its table."""
     algorithms = tuple(
-        replace(each, subspace=functools.partial(_without_features, each.subspace)) for each in DEFAULT_ALGORITHMS
+        replace(
+            each,
+            subspace=functools.partial(_without_features, each.subspace),
+            variants=functools.partial(_variants_without_features, each.variants),
+        )
+        for each in DEFAULT_ALGORITHMS
     )
     return Space(name="default without features", algorithms=algorithms, profile=profile)
 

@@ -55,6 +55,15 @@ def test_space_without_features_lacks_nothing_else():
     assert set(without) < set(whole)
 
 
+def test_space_without_features_starts_from_configurations_without_them():
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=500, n_columns=9, n_classes=2)
+    first = space_without_features(profile).first_configurations()
+    assert {each["algorithm"] for each in first} == {
+        each["algorithm"] for each in default_space(profile).first_configurations()
+    }
+    assert not any(name.endswith(":features") for each in first for name in each)
+
+
 def test_losses_are_relative_to_another_variant_per_table():
     runs = [
         *(make_run("before", table, loss) for table, loss in (("a", 1.0), ("b", 2.0), ("c", 4.0))),
