@@ -18,7 +18,7 @@ from cashmere.space.named.registry import SPACES
 from support.real_archives import ONLY_CLASSES
 
 CASES = [
-    (name, task)
+    pytest.param(name, task, marks=() if name == "default" else pytest.mark.slow)
     for name in SPACES
     for task in TaskType
     if task is not TaskType.MULTICLASS and (task is TaskType.BINARY or name not in ONLY_CLASSES)

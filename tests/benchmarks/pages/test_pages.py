@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from benchmarks.pages import benchmarks_page, how_good, match
@@ -26,22 +28,28 @@ WINS = Statement(
 LOSSES = Body(header="| name | loss |", lines=("| a | 2.0 |", "| b | 3.0 |"))
 
 
+@functools.cache
+def parts(name):
+    """Return what is computed for a page: the rows of all results are read for it, which takes seconds."""
+    return tuple(PARTS[name]())
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_numbers_match_the_stored_rows(name):
-    found = differences(name, tuple(PARTS[name]()))
+    found = differences(name, parts(name))
     assert not found, "\n".join(["Run `python -m benchmarks pages`, and read what the page says then:", *found])
 
 
 def test_every_number_of_how_good_is_computed_or_no_result():
     page = (ROOT / how_good.PAGE).read_text()
-    found = unexplained(page, tuple(how_good.statements()), how_good.GIVEN)
+    found = unexplained(page, parts(how_good.PAGE), how_good.GIVEN)
     assert not found, "\n".join(
         ["Compute these in benchmarks/pages/how_good.py, or name the settings in GIVEN:", *found]
     )
 
 
 def test_no_other_table_of_benchmarks_is_written_by_hand():
-    found = tables_by_hand((ROOT / benchmarks_page.PAGE).read_text(), tuple(benchmarks_page.parts()))
+    found = tables_by_hand((ROOT / benchmarks_page.PAGE).read_text(), parts(benchmarks_page.PAGE))
     assert sorted(set(found)) == sorted(benchmarks_page.BY_HAND), "Keep the rows, and compute the table of them."
     assert tables_by_hand(PAGE, ()) == [LOSSES.header] and tables_by_hand(PAGE, (LOSSES,)) == []
 

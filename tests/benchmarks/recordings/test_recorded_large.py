@@ -13,7 +13,13 @@ CUT_SHORT = {"eeg": 890, "pol": 1020, "satimage": 600}
 """Least number of configurations where searches were cut short, as the README of the recordings says."""
 
 
-@pytest.mark.parametrize("path", sorted(RECORDED_LARGE.glob("*.zip")), ids=lambda path: path.stem)
+PATHS = sorted(RECORDED_LARGE.glob("*.zip"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.slow if i % 6 else (), id=path.stem) for i, path in enumerate(PATHS)],
+)
 def test_few_failures_by_limits_and_no_row_that_a_learner_has_seen(path):
     history = load_recorded(path)
     assert f"{history.dataset}-{history.space_name}" == path.stem

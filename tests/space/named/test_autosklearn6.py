@@ -304,6 +304,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.slow
 @COLLINEAR
 def test_every_part_survives_the_model_file(tables, tmp_path):
     table = tables[0]
