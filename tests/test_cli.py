@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import typer
 from processes import running, wait_until
+from sklearn.metrics import f1_score
 from typer.testing import CliRunner
 
 from cashmere.cli import app
@@ -172,6 +173,21 @@ def test_decision_threshold_decides_the_predictions(table, tmp_path):
     frame = pd.read_csv(output)
     np.testing.assert_array_equal(frame["prediction"] == "good", frame["proba_good"] >= 0.8)
     assert "Decision" in (folder / "report.html").read_text()
+
+
+def test_positive_class_may_be_the_first(table, tmp_path):
+    folder, output = tmp_path / "run", tmp_path / "out.csv"
+    options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder)
+    shown = cashmere("fit", table, *options, "--decision-threshold", "0.2", "--pos-label", "bad", "--metric", "f1")
+    assert "Decision threshold: bad from a probability of 0.2" in shown
+    cashmere("predict", folder, table, "-o", output, "--proba")
+    frame = pd.read_csv(output)
+    np.testing.assert_array_equal(frame["prediction"] == "bad", frame["proba_bad"] >= 0.2)
+    score = f1_score(pd.read_csv(table)["target"], frame["prediction"], pos_label="bad")
+    assert f"{score:.4f}"[:6] in cashmere("score", folder, table, "--metric", "f1")
+    assert "--pos-label must be one of the two classes" in refused(
+        "fit", table, *options[:-1], tmp_path / "none", "--pos-label", "worst"
+    )
 
 
 def test_run_can_be_moved(run, table, tmp_path):

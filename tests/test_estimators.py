@@ -17,6 +17,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -320,6 +321,39 @@ def test_thresholds_do_not_change_search_and_probabilities(rare):
     for other in (tuned, fixed):
         np.testing.assert_array_equal(other.predict_proba(X), plain.predict_proba(X))
     np.testing.assert_array_equal(fixed.predict(X) == "rare", fixed.predict_proba(X)[:, 1] >= 0.07)
+
+
+def test_positive_class_may_be_the_first(rare):
+    X, y = rare
+    names = np.where(y == "rare", "churned", "stays")
+    found = quick(metric="f1", pos_label="churned").fit(X, names)
+    other = quick(metric="f1", pos_label="stays").fit(X, names)
+    assert found.classes_.tolist() == ["churned", "stays"]
+    assert found.leaderboard_["score"].max() < 0.7 < 0.9 < other.leaderboard_["score"].min()
+    threshold = found.decision_threshold_
+    assert 0 < threshold < 0.5
+    predicted = found.predict(X)
+    np.testing.assert_array_equal(predicted == "churned", found.predict_proba(X)[:, 0] >= threshold)
+    judged = found.score_table(X, names).intervals.set_index("metric")["score"]
+    assert judged["f1"] == pytest.approx(f1_score(names, predicted, pos_label="churned"))
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy.decision_threshold_ == threshold
+
+
+def test_given_threshold_is_that_of_the_positive_class(rare):
+    X, y = rare
+    X, y = X[:300], np.where(y == "rare", "churned", "stays")[:300]
+    model = quick(decision_threshold=0.07, pos_label="churned").fit(X, y)
+    assert model.decision_threshold_ == pytest.approx(0.07)
+    np.testing.assert_array_equal(model.predict(X) == "churned", model.predict_proba(X)[:, 0] >= 0.07)
+
+
+def test_positive_class_must_be_one_of_two(rare):
+    X, y = rare
+    with pytest.raises(InvalidParameterError, match=r"pos_label must be one of the two classes, 'common', 'rare'"):
+        quick(pos_label="usual").fit(X, y)
+    with pytest.raises(InvalidParameterError, match=r"pos_label must be None; got 1\. The target has values"):
+        quick(AutoRegressor, pos_label=1).fit(X, X[:, 0])
 
 
 def test_thresholds_of_several_classes_sum_to_one(rare):

@@ -66,6 +66,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         class_weight: Any = None,
         monotone: Any = None,
         decision_threshold: str | float = "auto",
+        pos_label: Any = None,
         fold_racing: str = "none",
         n_workers: int | None = None,
         lookahead: int | None = None,
@@ -96,6 +97,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.monotone = monotone
         self.decision_threshold = decision_threshold
+        self.pos_label = pos_label
         self.fold_racing = fold_racing
         self.n_workers = n_workers
         self.lookahead = lookahead
@@ -411,8 +413,11 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds on out-of-fold predictions, for
         the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help
         on rows not used to choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
-        except accuracy; ``"none"`` predicts the most probable class. A number t, for two classes only, predicts
-        ``classes_[1]`` where its probability is at least t. `predict_proba` does not depend on it.
+        except accuracy; ``"none"`` predicts the most probable class. A number t, for two classes only, predicts the
+        positive class where its probability is at least t. `predict_proba` does not depend on it.
+    pos_label : label, optional
+        Which of two classes is the positive one, whose F1, average precision and threshold are meant; by default
+        ``classes_[1]``, the second in sorted order. The order of `classes_` does not depend on it.
     fold_racing : {"none", "forgiving"}
         ``"forgiving"`` stops a trial early if, after a fold, its mean fold loss is above the worst fold of the best
         trial so far; such a trial gets no score.

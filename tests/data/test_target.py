@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from cashmere.data.target import TargetCoding, check_target, infer_task_type, rows_with_target
 from cashmere.data.task import TaskType
-from cashmere.exceptions import DataError
+from cashmere.exceptions import DataError, InvalidParameterError
 
 BINARY, MULTICLASS, REGRESSION = TaskType
 
@@ -171,3 +171,34 @@ def test_unknown_label_is_named():
     coding = TargetCoding.from_target(["a", "b"])
     with pytest.raises(DataError, match="not in training: 'c'"):
         coding.encode(["a", "c"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "given", "code"),
+    [(["a", "b"], "a", 0), (["a", "b"], "b", 1), ([3, 5], 3, 0), ([3, 5], "3", 0), ([0.0, 1.0], "0", 0),
+     ([False, True], "False", 0), ([False, True], True, 1), (["1", "2"], 1, 0)],
+)  # fmt: skip
+def test_positive_class_is_named_as_written(labels, given, code):
+    coding = TargetCoding.from_target(labels * 2, "classification").looking_for(given)
+    assert coding.positive == code
+    assert TargetCoding.from_json(coding.to_json()) == coding
+
+
+@pytest.mark.parametrize(
+    ("labels", "given", "message"),
+    [(["a", "b"], "c", "one of the two classes, 'a', 'b'"), (["a", "b", "c"], "a", "has 3 classes, not two"),
+     ([0.5, 1.5], 1.5, "has values, not two classes")],
+)  # fmt: skip
+def test_positive_class_must_be_one_of_two(labels, given, message):
+    coding = TargetCoding.from_target(labels * 2)
+    with pytest.raises(InvalidParameterError, match=f"pos_label must be .*{message}"):
+        coding.looking_for(given)
+
+
+@pytest.mark.parametrize("positive", [2, -1, "a", 0.5])
+def test_stored_positive_class_is_a_code(positive):
+    stored = TargetCoding.from_target(["a", "b"]).to_json()
+    with pytest.raises(ValueError):
+        TargetCoding.from_json({**stored, "positive": positive})
+    with pytest.raises(ValueError, match="has no positive class"):
+        TargetCoding.from_json({**TargetCoding.from_target(["a", "b", "c"]).to_json(), "positive": 0})

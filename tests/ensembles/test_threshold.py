@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cashmere.data.row_structure import RowStructure, StructureKind
+from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, choose_thresholds, decide, tune_thresholds
-from cashmere.evaluation.metrics import METRICS, metric_from_callable
+from cashmere.evaluation.metrics import METRICS, get_metric, metric_from_callable
 
 LABEL_METRICS = ["accuracy", "balanced_accuracy", "f1", "f1_macro", "g_mean", "mcc"]
 
@@ -59,6 +60,17 @@ def test_metric_that_is_called_finds_what_the_table_finds(rows):
     np.testing.assert_allclose(
         choose_thresholds(p, y, own, weight=weight), choose_thresholds(p, y, METRICS["g_mean"], weight=weight)
     )
+
+
+@given(binary_rows())
+@settings(deadline=None, max_examples=50)
+def test_f1_of_the_first_class_is_that_of_the_second_with_classes_exchanged(rows):
+    y, p, weight = rows
+    first, second = (get_metric("f1", TaskType.BINARY, positive=code) for code in (0, 1))
+    chosen = choose_thresholds(p, y, first, weight=weight)
+    exchanged = choose_thresholds(p[:, ::-1], 1 - y, second, weight=weight)[::-1]
+    losses = [first.loss(y, as_certain(decide(p, each), 2), weight) for each in (chosen, exchanged)]
+    assert losses[0] == pytest.approx(losses[1])
 
 
 def test_custom_metric_with_a_known_name_is_called_itself():

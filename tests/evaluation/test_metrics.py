@@ -15,6 +15,7 @@ from cashmere.evaluation.metrics import (
     METRICS,
     default_metric,
     get_metric,
+    is_built_in,
     is_for_values,
     metric_from_callable,
     pinball_metric,
@@ -244,6 +245,22 @@ def test_metrics_of_values_are_told_from_others():
 def test_f1_is_for_two_classes():
     with pytest.raises(MetricError, match=r"'f1' does not fit a multiclass task. Choose one of: .*f1_macro"):
         get_metric("f1", MULTICLASS)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_metrics_of_the_first_class_are_those_of_sklearn(weighted):
+    y, p, weight = classes(2)
+    w = weight if weighted else None
+    of_first = {name: get_metric(name, BINARY, positive=0) for name in CLASS_METRICS}
+    f1 = sk.f1_score(y, p.argmax(axis=1), pos_label=0, sample_weight=w)
+    precision = sk.average_precision_score(y, p[:, 0], pos_label=0, sample_weight=w)
+    assert of_first["f1"].loss(y, p, w) == pytest.approx(1 - f1)
+    assert of_first["average_precision"].loss(y, p, w) == pytest.approx(1 - precision)
+    assert pickle.loads(pickle.dumps(of_first["f1"])) == of_first["f1"] != METRICS["f1"]
+    assert is_built_in(of_first["f1"]) and is_built_in(METRICS["f1"])
+    for name in {*CLASS_METRICS} - {"f1", "average_precision"}:
+        assert of_first[name] == get_metric(name, BINARY)  # of both classes
+    assert get_metric("average_precision", MULTICLASS, positive=0) == METRICS["average_precision"]
 
 
 def test_classes_absent_from_the_targets_are_left_out():

@@ -133,9 +133,15 @@ def fit(
         str,
         typer.Option(
             metavar="NAME|NUMBER",
-            help="How to decide between classes: auto, tune, none, or a threshold for the second of two.",
+            help="How to decide between classes: auto, tune, none, or a threshold for the positive of two.",
         ),
     ] = "auto",
+    pos_label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL", help="The positive of two classes, that of f1 and average_precision (default: the second)."
+        ),
+    ] = None,
     fold_racing: Annotated[
         str,
         typer.Option(
@@ -205,6 +211,7 @@ def fit(
             class_weight=class_weight,
             monotone=monotone,
             decision_threshold=_number_or_name(decision_threshold),
+            pos_label=pos_label,
             fold_racing=fold_racing,
             workers=workers,
             lookahead=lookahead,

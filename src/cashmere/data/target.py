@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,9 @@ from cashmere.base.json_files import checked
 from cashmere.base.text import counted
 from cashmere.data.frames import without_values
 from cashmere.data.kind_hints import other_notation
+from cashmere.data.schema import label_text
 from cashmere.data.task import TaskType
-from cashmere.exceptions import ColumnTypeError, DataError
+from cashmere.exceptions import ColumnTypeError, DataError, InvalidParameterError
 
 MAX_NUMBER_CLASSES = 20
 """More distinct whole numbers are values."""
@@ -223,6 +224,7 @@ class _StoredCoding(TypedDict):
     task_type: TaskType
     classes: Annotated[list[str | bool | int | float], Meta(max_length=1_000_000)]
     dtype: Annotated[str, Meta(max_length=20)]
+    positive: NotRequired[Annotated[int, Meta(ge=0, le=1)]]
 
 
 _N_CLASSES = {TaskType.REGRESSION: (0, 0), TaskType.BINARY: (2, 2), TaskType.MULTICLASS: (2, 1_000_000)}
@@ -241,11 +243,14 @@ class TargetCoding:
         Sorted labels as Python values, position is code; empty for regression.
     dtype : str
         numpy dtype of the labels, for example ``"int64"``, ``"<U3"``, ``"object"``, ``"bool"``.
+    positive : int
+        Code of the class that is looked for, if there are two: that of F1, average precision and a given threshold.
     """
 
     task_type: TaskType
     classes: tuple[Any, ...] = ()
     dtype: str = "float64"
+    positive: int = 1
 
     @classmethod
     def from_target(cls, y: Any, task: Task | None = None) -> TargetCoding:
@@ -359,9 +364,37 @@ class TargetCoding:
         """Return all labels in code order, shape ``(n_classes,)``; like scikit-learn's ``classes_``."""
         return np.array(self.classes, dtype=np.dtype(self.dtype))
 
+    def looking_for(self, label: Any) -> TargetCoding:
+        """Return the same coding with another positive class.
+
+        Parameters
+        ----------
+        label : str, bool, int or float
+            One of two classes, or how it is written: ``"0"`` for 0.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there are not two classes, or it is none of them.
+
+        Examples
+        --------
+        >>> TargetCoding.from_target(["fraud", "ok"]).looking_for("fraud").positive
+        0
+        """
+        if self.task_type is not TaskType.BINARY:
+            kind = "values" if self.task_type is TaskType.REGRESSION else f"{len(self.classes)} classes"
+            raise InvalidParameterError("pos_label", label, "None", f"The target has {kind}, not two classes.")
+        codes = [code for code, known in enumerate(self.classes) if known == label]
+        codes = codes or [code for code, known in enumerate(self.classes) if label_text(known) == str(label)]
+        if not codes:
+            raise InvalidParameterError("pos_label", label, f"one of the two classes, {_listed(self.classes)}")
+        return replace(self, positive=codes[0])
+
     def to_json(self) -> dict[str, Any]:
         """Return the coding as plain data for `json.dump`."""
-        return {"task_type": self.task_type.value, "classes": list(self.classes), "dtype": self.dtype}
+        described = {"task_type": self.task_type.value, "classes": list(self.classes), "dtype": self.dtype}
+        return described if self.positive == 1 else {**described, "positive": self.positive}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TargetCoding:
@@ -382,7 +415,10 @@ class TargetCoding:
         if dtype.kind not in "biufUO" or not 0 <= dtype.itemsize <= max(16, 4 * longest):
             raise ValueError(f"labels cannot have the type {stored['dtype']!r}")
         np.array(classes, dtype=dtype)  # raises ValueError or OverflowError for labels that do not fit
-        return cls(task_type=task_type, classes=classes, dtype=stored["dtype"])
+        positive = stored.get("positive", 1)
+        if positive != 1 and task_type is not TaskType.BINARY:
+            raise ValueError(f"a target of the task {task_type} has no positive class")
+        return cls(task_type=task_type, classes=classes, dtype=stored["dtype"], positive=positive)
 
 
 def _listed(labels: Any) -> str:

@@ -128,8 +128,8 @@ def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> s
     first, second = coding.classes
     return (
         f"The metric {metric} is that of the class {second!r}, the second in sorted order, to which "
-        f"{100 * share:.0f} % of the rows belong. If {first!r} is what you look for, rename the classes so that it "
-        "comes second, such as to 0 and 1."
+        f"{100 * share:.0f} % of the rows belong. If {first!r} is what you look for, say so: pos_label={first!r} "
+        f"(--pos-label {first})."
     )
 
 

@@ -216,14 +216,16 @@ class _Judge:
         self._n_classes = p.shape[1]
         self._w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
         self.support = self._sums(y, self._w)
-        # A custom metric may bear a known name.
-        codes = decide(p, None)
-        self._table = _TABLES.get(metric.name)
-        if self._table is not None:
+        known = (table for table in _TABLES.get(metric.name, ()) if self._is_loss(table))
+        self._table = next(known, None)
+
+    def _is_loss(self, table: _FromCounts) -> bool:
+        """Return whether a table computes the metric: a custom one may bear a known name, and F1 be of either class."""
+        for codes in (decide(self._p, None), np.zeros(len(self._y), dtype=np.int64)):
             hits, predicted = self._counts(codes)
-            counted = self._table(hits[None], predicted[None], self.support)[0]
-            if abs(counted - self._called(codes)) > 1e-9:
-                self._table = None
+            if abs(table(hits[None], predicted[None], self.support)[0] - self._called(codes)) > 1e-9:
+                return False
+        return True
 
     def loss(self, logs: Float64) -> float:
         """Return the loss of thresholds."""
@@ -361,6 +363,10 @@ def _one_minus_f1_of_second(hits: Float64, predicted: Float64, support: Float64)
     return np.asarray(1 - np.divide(2 * hits[:, 1], total, out=np.ones_like(total), where=occurs))
 
 
+def _one_minus_f1_of_first(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    return _one_minus_f1_of_second(hits[:, ::-1], predicted[:, ::-1], support[::-1])
+
+
 def _one_minus_matthews(hits: Float64, predicted: Float64, support: Float64) -> Float64:
     true, called, correct = support / support.sum(), predicted / support.sum(), hits.sum(axis=1) / support.sum()
     spread = np.maximum((1 - true @ true) * (1 - (called**2).sum(axis=1)), 0)  # differences may be -1e-17
@@ -369,12 +375,12 @@ def _one_minus_matthews(hits: Float64, predicted: Float64, support: Float64) -> 
     return np.asarray(1 - correlation)
 
 
-_TABLES: dict[str, _FromCounts] = {
-    "accuracy": _error_rate,
-    "balanced_accuracy": _balanced_error_rate,
-    "g_mean": _one_minus_geometric_mean,
-    "f1_macro": _one_minus_f1,
-    "f1": _one_minus_f1_of_second,
-    "mcc": _one_minus_matthews,
+_TABLES: dict[str, tuple[_FromCounts, ...]] = {
+    "accuracy": (_error_rate,),
+    "balanced_accuracy": (_balanced_error_rate,),
+    "g_mean": (_one_minus_geometric_mean,),
+    "f1_macro": (_one_minus_f1,),
+    "f1": (_one_minus_f1_of_second, _one_minus_f1_of_first),
+    "mcc": (_one_minus_matthews,),
 }
-"""Metrics that can be computed for all thresholds at once."""
+"""How metrics can be computed for all thresholds at once, by name."""

@@ -265,6 +265,16 @@ def _one_minus_average_precision(y: AnyArray, p: Float64, w: Float64 | None) -> 
     return _complement(np.mean(values)) if values else 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _OfFirstClass:
+    """A loss that looks for the second of two classes, with the classes exchanged."""
+
+    function: Callable[..., float]
+
+    def __call__(self, y: AnyArray, p: AnyArray, w: Float64 | None) -> float:
+        return self.function(1 - y, 1 - p if p.ndim == 1 else p[:, ::-1], w)
+
+
 def _mse(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return _mean((y - p) ** 2, w)
 
@@ -405,7 +415,8 @@ _ENDINGS_OF_ERRORS = ("_error", "_loss", "_deviance")
 def is_built_in(metric: Metric) -> bool:
     """Return whether a metric is one of the package, and not a custom one of the same name."""
     try:
-        return get_metric(metric.name, metric.task_types[0]).function == metric.function
+        functions = [get_metric(metric.name, metric.task_types[0], positive=code).function for code in (0, 1)]
+        return metric.function in functions
     except (UnknownNameError, MetricError):
         return False
 
@@ -444,7 +455,7 @@ def is_for_values(metric: object) -> bool:
     return isinstance(metric, Metric) and metric.task_types == _REGRESSION
 
 
-def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType) -> Metric:
+def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType, *, positive: int = 1) -> Metric:
     """Return the metric for a name, an alias or a custom function.
 
     Parameters
@@ -455,6 +466,8 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
         `metric_from_callable` for others.
     task_type : TaskType
         The task it must apply to.
+    positive : int
+        Code of the class that built-in metrics of one of two classes are of, 0 or 1.
 
     Raises
     ------
@@ -485,7 +498,8 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
         raise MetricError(f"The metric {found.name!r} does not fit a {task_type} task. Choose one of: {fitting}.")
     if found is METRICS["brier"] and task_type is TaskType.BINARY:
         return replace(found, worst_loss=1.0)
-    return found
+    is_of_one = task_type is TaskType.BINARY and found in (METRICS["f1"], METRICS["average_precision"])
+    return replace(found, function=_OfFirstClass(found.function)) if is_of_one and positive == 0 else found
 
 
 def _read_name(metric: str) -> tuple[str, str, str]:

@@ -59,7 +59,7 @@ class TableScores:
     subgroups : DataFrame or None
         If requested: for all rows and for each subgroup, a row per metric. Columns: ``subgroup``, ``n_rows``,
         ``observed`` and ``predicted`` (means of the target and of the prediction; of two classes, share and mean
-        probability of the second; missing for more), ``metric``, ``score``, ``lower``, ``upper``.
+        probability of the positive one; missing for more), ``metric``, ``score``, ``lower``, ``upper``.
     """
 
     models: pd.DataFrame
@@ -126,7 +126,8 @@ def score_table(
     frame = to_frame(X, columns=[column.name for column in predictor.schema.columns])
     codes = predictor.target.encode(y, n_rows=len(frame))
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
-    used = list(dict.fromkeys(get_metric(each, predictor.target.task_type) for each in asked))
+    target = predictor.target
+    used = list(dict.fromkeys(get_metric(each, target.task_type, positive=target.positive) for each in asked))
     names = [metric.name for metric in used]
     if len({*names, *_OTHER_COLUMNS}) < len(names) + len(_OTHER_COLUMNS):
         expected = f"metrics with different names, none of them {', '.join(_OTHER_COLUMNS)}"
@@ -169,7 +170,8 @@ def score_table(
 
     def of_subgroup(name: str, rows: IntArray, found: Float64, low: Float64, high: Float64) -> pd.DataFrame:
         row_weight = None if weight is None else weight[rows]
-        means = [np.average(each[rows], weights=row_weight) for each in _compared(codes, combined)]
+        compared = _compared(codes, combined, target.positive)
+        means = [np.average(each[rows], weights=row_weight) for each in compared]
         observed, predicted = means or (np.nan, np.nan)
         facts = {"subgroup": name, "n_rows": len(rows), "observed": observed, "predicted": predicted, "metric": names}
         return pd.DataFrame({**facts, "score": _scores(used, found[None])[0], "lower": low, "upper": high})
@@ -199,11 +201,11 @@ def score_table(
     )
 
 
-def _compared(codes: AnyArray, predictions: Float64) -> list[AnyArray]:
+def _compared(codes: AnyArray, predictions: Float64, positive: int) -> list[AnyArray]:
     """Return targets and predictions whose means can be compared; nothing for more than two classes."""
     if predictions.ndim == 1:
         return [codes, predictions]
-    return [codes == 1, predictions[:, 1]] if predictions.shape[1] == 2 else []
+    return [codes == positive, predictions[:, positive]] if predictions.shape[1] == 2 else []
 
 
 def _subgroup_labels(frame: pd.DataFrame, by: Any) -> AnyArray:
@@ -244,10 +246,12 @@ def usual_metrics(predictor: Predictor, own: Metric | None = None) -> list[str |
     own : Metric, optional
         The metric of the run. By default its name decides; a custom one, which a model does not contain, is left out.
     """
-    usual, task_type = _USUAL[predictor.target.task_type], predictor.target.task_type
+    target = predictor.target
+    usual = _USUAL[target.task_type]
     if own is None and not predictor.information.get("custom_metric", False):
         with contextlib.suppress(UnknownNameError, MetricError):  # custom, in models of earlier versions
-            own = get_metric(str(predictor.information.get("metric")), task_type)
+            name = str(predictor.information.get("metric"))
+            own = get_metric(name, target.task_type, positive=target.positive)
     if own is None:
         return list(usual)
     return [own, *(name for name in usual if name != own.name)]

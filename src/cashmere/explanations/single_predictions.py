@@ -197,11 +197,11 @@ class _Mixture:
 
 
 def _output(predictor: Predictor, row: CodedTable) -> int | None:
-    """Return the class whose probability is explained: the second of two, or the predicted one; None for values."""
+    """Return the class whose probability is explained: the positive of two, or the predicted; None for values."""
     if not predictor.target.task_type.is_classification:
         return None
     if len(predictor.classes_) == 2:
-        return 1
+        return predictor.target.positive
     return int(decide(predictor.predict_coded(row), predictor.thresholds)[0])
 
 

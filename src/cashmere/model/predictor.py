@@ -133,15 +133,16 @@ class Predictor:
 
     @property
     def decision_threshold_(self) -> float | Float64:
-        """Probability from which the second class is predicted; for more classes, their thresholds ``(n_classes,)``.
+        """Probability from which the positive class is predicted; for more than two, thresholds ``(n_classes,)``.
 
-        Thresholds sum to one. 0.5, or equal thresholds, mean the most probable class.
+        The positive class is `pos_label`, by default the second. Thresholds sum to one. 0.5, or equal thresholds, mean
+        the most probable class.
         """
         if not self.target.task_type.is_classification:
             raise AttributeError("decision_threshold_ exists for classification only; this model predicts values.")
         n_classes = len(self.classes_)
         thresholds = np.full(n_classes, 1 / n_classes) if self.thresholds is None else self.thresholds
-        return float(thresholds[1]) if n_classes == 2 else thresholds
+        return float(thresholds[self.target.positive]) if n_classes == 2 else thresholds
 
     def predict_proba(self, table: Any) -> Float64:
         """Predict calibrated probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""

@@ -62,6 +62,8 @@ class EnsembleBuilder:
         Returns whether the fitted models of a trial still exist.
     decision_threshold
         See `RunSettings.decision_threshold`.
+    positive : int
+        Code of the class that a given threshold is of.
     n_fold_models : int
         Number of models of a member: one of them predicts each row of the pool, and their mean predicts new rows,
         unless rows are ordered in time. See `choose_calibration`.
@@ -100,6 +102,7 @@ class EnsembleBuilder:
         seed: int,
         has_model: Callable[[int], bool],
         decision_threshold: str | float,
+        positive: int = 1,
         n_fold_models: int = 1,
     ) -> None:
         self._method, self._size, self.metric, self.pool, self._seed = method, size, metric, pool, seed
@@ -119,6 +122,8 @@ class EnsembleBuilder:
         self.thresholds: Float64 | None = None
         if not isinstance(decision_threshold, str):
             self.thresholds = np.array([1 - decision_threshold, decision_threshold])
+            if positive == 0:  # `decide` gives a tie to the second class, and it belongs to the first
+                self.thresholds = np.array([decision_threshold, np.nextafter(1 - decision_threshold, 1)])
         self.decision_gain: float | None = None
         # Other metrics, which compare rows or count labels, do not clearly improve.
         self._averages = method == "selection" and (self._calibrates or metric.needs == "values")

@@ -69,6 +69,7 @@ class FinishedRun:
     folder: Path
     metric: Metric
     labels: tuple[Any, ...]
+    positive: int
     study: Study
     predictor: Predictor | None
     weights: Mapping[int, float]
@@ -197,7 +198,7 @@ class FinishedRun:
         if decision is None or decision["thresholds"] is None:
             return ""
         pairs = list(zip(self.labels, decision["thresholds"], strict=True))
-        pairs, joint = (pairs[1:], "from a probability of ") if len(pairs) == 2 else (pairs, "")
+        pairs, joint = ([pairs[self.positive]], "from a probability of ") if len(pairs) == 2 else (pairs, "")
         shown = [f"{clean_text(label, _NAME_LIMIT)} {joint}{t:.3g}" for label, t in pairs]
         more = ", ..." if len(shown) > _NAMED else ""
         gained = "" if decision["gain"] is None else f" ({decision['metric']} better by {decision['gain']:.4f})"

@@ -115,6 +115,7 @@ def _growing_model(run: RunDirectory, members: Members, repeats: Repeats, pace: 
         seed=settings.seed,
         has_model=members.exists,
         decision_threshold=settings.decision_threshold,
+        positive=run.target.positive,
         n_fold_models=len(run.splits),
     )
     return GrowingModel(

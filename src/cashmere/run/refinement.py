@@ -282,6 +282,7 @@ class _Refinement:
             seed=run.settings.seed,
             has_model=set(trials.numbers).__contains__,
             decision_threshold=run.settings.decision_threshold,
+            positive=run.target.positive,
             n_fold_models=1 if refit else len(run.splits),
         )
         if refit:

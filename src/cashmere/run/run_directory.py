@@ -266,6 +266,8 @@ class RunDirectory:
             if task is None and are_numbers and is_for_values(settings.metric):
                 task = TaskType.REGRESSION
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
+            if settings.pos_label is not None:
+                target = target.looking_for(settings.pos_label)
             tell(TargetWarning, target_hint(target) if target.classes else values_hint(codes))
             tell(TargetWarning, counts_hint(target) if task is None else None)
             weight = _weighed(weight, codes, target, settings)
@@ -297,7 +299,8 @@ class RunDirectory:
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             tell(DeployableWarning, run.restriction)
-            tell(TargetWarning, frequent_class_hint(target, codes, run.metric.name))
+            if settings.pos_label is None:
+                tell(TargetWarning, frequent_class_hint(target, codes, run.metric.name))
             tell(TargetWarning, zeros_hint(codes, run.metric.name))
             for left_out in run._left_out():
                 tell(LeftOutWarning, left_out)
@@ -715,7 +718,7 @@ def metric_for(metric: Any, target: TargetCoding) -> Metric:
             metric = metric_from_callable(metric, labels=target.labels())
         else:
             metric = metric_from_callable(metric, needs="values")
-    return get_metric(metric, target.task_type)
+    return get_metric(metric, target.task_type, positive=target.positive)
 
 
 def _n_cells(rows: TrainingRows, schema: TableSchema, target: TargetCoding) -> int:

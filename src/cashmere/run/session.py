@@ -277,6 +277,7 @@ class Session:
             folder=self.run.folder,
             metric=self.run.metric,
             labels=tuple(target.labels()) if target.task_type.is_classification else (),
+            positive=target.positive,
             study=self.study,
             predictor=predictor,
             weights=model.builder.weights,

@@ -82,6 +82,10 @@ def _given(
     return {"input": Input(parameter=parameter, option=option, read=read, fixed=fixed)}
 
 
+def _label(given: Any, name: str) -> Any:
+    return given.item() if isinstance(given, np.generic) else given
+
+
 def _seconds(given: Any, name: str) -> float | None:
     return None if given is None else parse_seconds(given, name)
 
@@ -192,7 +196,9 @@ class RunSettings:
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds for the metric, or for balanced
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
         except accuracy, for which it gains nothing; ``"none"`` predicts the most probable class. A number t in (0, 1),
-        for two classes only, predicts the second class where its probability is at least t.
+        for two classes only, predicts the positive class where its probability is at least t.
+    pos_label : str, bool, int, float or None
+        The positive one of two classes, that of F1, average precision and a given threshold; by default the second.
     fold_racing : {"none", "forgiving"}
         ``"forgiving"`` stops trials after some folds if they are unlikely to win, see `cashmere.study.Study`.
     groups, time : str or None
@@ -228,6 +234,7 @@ class RunSettings:
     class_weight: ClassWeight | None = field(default=None, metadata=_given(read=read_class_weight, fixed=True))
     monotone: tuple[str, ...] = field(default=(), metadata=_given(read=read_monotone, fixed=True))
     decision_threshold: str | float = field(default="auto", metadata=_given(fixed=True))
+    pos_label: str | bool | int | float | None = field(default=None, metadata=_given(read=_label, fixed=True))
     fold_racing: str = field(default="none", metadata=_given(fixed=True))
     groups: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
     time: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
@@ -258,6 +265,8 @@ class RunSettings:
                 lookahead=self.lookahead,
                 n_open=self.workers,
             )
+        if not isinstance(self.pos_label, str | bool | int | float | None):
+            raise InvalidParameterError("pos_label", self.pos_label, "one of the two classes")
         Order.parse(self.order)
         if self.ensemble not in METHODS:
             raise UnknownNameError("ensemble method", self.ensemble, METHODS)

@@ -10,12 +10,15 @@ from cashmere.storage.facts import RunFacts
 
 
 def decision_section(facts: RunFacts, target: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the thresholds that decide between classes; None if none were requested."""
+    """Return the thresholds that decide between classes, of two the positive last; None if none were requested."""
     decision = dictionary(facts.decision)
     if not decision:
         return None
     classes = list(target.get("classes") or [])
     thresholds = [finite_number(value) for value in decision.get("thresholds") or ()]
+    of_classes = list(zip(classes, thresholds, strict=False))
+    if target.get("positive") == 0:
+        of_classes.reverse()
     gain = finite_number(decision.get("gain"))
     return {
         "metric": one_line(decision.get("metric")),
@@ -23,8 +26,5 @@ def decision_section(facts: RunFacts, target: Mapping[str, Any]) -> dict[str, An
         "gain": gain,
         "size": None if gain is None else abs(gain),
         "tuned": decision.get("tuned") is True,
-        "thresholds": [
-            {"label": shown_name(label), "threshold": threshold}
-            for label, threshold in zip(classes, thresholds, strict=False)
-        ],
+        "thresholds": [{"label": shown_name(label), "threshold": threshold} for label, threshold in of_classes],
     }
