@@ -1319,7 +1319,13 @@ case(
     "DataError: cannot be read",
     "DataError: cannot be read",
 )
-case("unknown ending", file(TEXT, "table.xlsx"), "DataError: unknown suffix '", "DataError: unknown suffix '")
+case("unknown ending", file(TEXT, "table.xml"), "DataError: unknown suffix '", "DataError: unknown suffix '")
+case(
+    "CSV called .xlsx",
+    file(TEXT, "table.xlsx"),
+    "DataError: the file cannot be read as a workbook",
+    "DataError: the file cannot be read as a workbook",
+)
 case("no ending", file(TEXT, "table"), "DataError: unknown suffix ''", "DataError: unknown suffix ''")
 case("ending in capitals", file(TEXT, "TABLE.CSV"), MODEL, PREDICTED)
 case(

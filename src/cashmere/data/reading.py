@@ -30,6 +30,8 @@ from cashmere.data.decimal_commas import (
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
 from cashmere.data.schema import TableSchema
+from cashmere.data.spreadsheets import SUFFIXES as SPREADSHEETS
+from cashmere.data.spreadsheets import read_spreadsheet, with_levels
 from cashmere.exceptions import CashmereError, DataError, UnknownNameError
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -95,7 +97,8 @@ def read_table(
         A delimited text file with a header line (``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.data``; the delimiter
         ``, ; \t |`` and the encoding are detected: UTF-8, Windows-1252, or UTF-16 and UTF-32 with a byte-order mark;
         ``?`` means missing, and so do the words that `pandas.read_csv` takes for missing, see `words_for_missing`), a
-        Parquet file (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or
+        Parquet file (``.parquet``, ``.pq``), an ARFF file (``.arff``), the first sheet of a workbook (``.xlsx``,
+        ``.xlsm``, ``.xlsb``, ``.xls``, ``.ods``, see `read_spreadsheet`); text files also with ``.gz``; or
         ``openml:ID``. Numbers may have decimal commas if commas do not separate cells, see `decimal_comma_columns`.
     schema : TableSchema, optional
         Columns of a model. In delimited text, cells that are levels of its categories stay as they are written, even
@@ -142,11 +145,13 @@ def read_table(
         frame = _read_parquet(path, check)
     elif kind == ".arff":
         frame = _read_arff(path)
+    elif kind in SPREADSHEETS and path.suffix.lower() == kind:
+        frame = _read_workbook(path, schema, labels)
     else:
         raise DataError(
             f"{path}: unknown suffix {path.suffix!r}. Expected {', '.join(_CSV_SUFFIXES)}, .arff (each also with .gz), "
-            ".parquet or .pq. Unpack the file or save it as one of these; or, in Python, read it with pandas and pass "
-            "the DataFrame."
+            f".parquet, .pq, {', '.join(SPREADSHEETS)}. Unpack the file or save it as one of these; or, in Python, "
+            "read it with pandas and pass the DataFrame."
         )
     return _not_empty(frame, str(path))
 
@@ -467,12 +472,26 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     if delimiter != ",":
         _read_decimal_commas(frame, path, encoding, delimiter, expected=schema is not None and schema.decimal == ",")
+    _restore_levels(frame, _levels_to_keep(frame, schema, labels), path, encoding, delimiter)
+    return frame
+
+
+def _read_workbook(path: Path, schema: TableSchema | None, labels: tuple[str, Sequence[object]]) -> pd.DataFrame:
+    frame = read_spreadsheet(path, missing=_WORDS_FOR_MISSING)
+    _unique_names(list(frame.columns), str(path))
+    levels = _levels_to_keep(frame, schema, labels)
+    return with_levels(path, frame, levels) if levels else frame
+
+
+def _levels_to_keep(
+    frame: pd.DataFrame, schema: TableSchema | None, labels: tuple[str, Sequence[object]]
+) -> dict[int, set[str]]:
+    """Return what is read as it is written, by position: levels of a model's categories, and its classes."""
     levels = {} if schema is None else _levels_read_otherwise(frame, schema)
     name, classes = labels
     if name in frame.columns and (texts := {label for label in classes if isinstance(label, str)}):
         levels[list(frame.columns).index(name)] = texts
-    _restore_levels(frame, dict(sorted(levels.items())), path, encoding, delimiter)
-    return frame
+    return dict(sorted(levels.items()))
 
 
 def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimiter: str, *, expected: bool) -> None:

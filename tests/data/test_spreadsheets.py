@@ -1,0 +1,116 @@
+"""Tables in workbooks: what their cells become, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cashmere import AutoClassifier
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.reading import read_table
+from cashmere.exceptions import DataError, MissingDependencyError
+
+
+def write(path, rows, *, sheets=("Data",), first_row=0):
+    """Write the rows into the first of the sheets; the first row holds the names."""
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
+        pages = [book.add_worksheet(name) for name in sheets]
+        for i, row in enumerate(rows):
+            for j, cell in enumerate(row):
+                pages[0].write(first_row + i, j, cell)
+    return path
+
+
+def test_cells_keep_their_types(tmp_path):
+    rows = [
+        ("id", " size ", "name", "when", "ok", "mixed"),
+        (1, 1.5, "a ", dt.datetime(2024, 1, 1), True, 1),
+        (2, 2, "NA", dt.datetime(2024, 1, 2), False, "?"),
+        (3, None, "b", None, True, 2.5),
+    ]
+    frame = read_table(write(tmp_path / "t.xlsx", rows, sheets=("Data", "Notes")))
+    assert frame.columns.tolist() == ["id", "size", "name", "when", "ok", "mixed"]
+    assert frame["id"].tolist() == [1, 2, 3] and frame["id"].dtype == "int64"
+    np.testing.assert_array_equal(frame["size"], [1.5, 2.0, np.nan])
+    assert frame["name"].isna().tolist() == [False, True, False] and frame["name"][0] == "a"
+    assert pd.api.types.is_datetime64_dtype(frame["when"]) and frame["when"].isna().tolist() == [False, False, True]
+    assert frame["ok"].tolist() == [True, False, True]
+    np.testing.assert_array_equal(frame["mixed"], [1.0, np.nan, 2.5])
+
+
+def test_errors_of_formulas_are_missing(tmp_path):
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(tmp_path / "t.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["x", "y"])
+        for i, error in enumerate(["#N/A", "#DIV/0!", 3.0], start=1):
+            sheet.write_formula(i, 0, "=1", None, error)
+            sheet.write(i, 1, i)
+    np.testing.assert_array_equal(read_table(tmp_path / "t.xlsx")["x"], [np.nan, np.nan, 3.0])
+
+
+def test_empty_rows_and_columns_are_left_out(tmp_path):
+    rows = [("a", "", "b"), (1, "", "x"), ("", "", ""), (2, "", "y")]
+    frame = read_table(write(tmp_path / "t.xlsx", rows, first_row=2))
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_model_reads_its_levels_as_they_are_written(tmp_path):
+    rng = np.random.default_rng(0)
+    country = rng.choice(["NA", "DE", "FR"], 120)
+    table = pd.DataFrame({"country": country, "x": rng.normal(size=120), "bad": (country == "NA").astype(int)})
+    model = AutoClassifier(budget="2trials", include="lightgbm", resampling="holdout", isolation="none")
+    model.fit(table[["country", "x"]], table["bad"])
+    path = write(tmp_path / "new.xlsx", [("country", "x"), *table[["country", "x"]].itertuples(index=False)])
+    assert read_table(path)["country"].isna().any()
+    read = read_table(path, schema=model._predictor.schema)
+    assert read["country"].tolist() == country.tolist()
+    np.testing.assert_allclose(model.predict_proba(read), model.predict_proba(table[["country", "x"]]))
+
+
+def test_the_demo_is_the_same_table_in_a_workbook(tmp_path):
+    table = demo_table().head(50)
+    read = read_table(write(tmp_path / "t.xlsx", [tuple(table), *table.itertuples(index=False)]))
+    pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_dtype=False, check_categorical=False)
+    assert DEMO_TARGET in read
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "the first sheet is empty"),
+        ([("a", ""), (1, 2)], "column 2 has no name in the first row"),
+        ([("Sales of 2024", ""), ("a", "b"), (1, 2)], "column 2 has no name .* such as a title"),
+        ([("a", "a"), (1, 2)], "column names must differ, but 'a'"),
+        ([("a", "b")], "no rows"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path, rows, message):
+    with pytest.raises(DataError, match=message):
+        read_table(write(tmp_path / "t.xlsx", rows))
+
+
+def test_damaged_and_huge_workbooks_are_refused(tmp_path):
+    whole = write(tmp_path / "t.xlsx", [("a",), (1,)]).read_bytes()
+    for name, content in (("cut.xlsx", whole[:300]), ("text.xlsx", b"a,b\n1,2\n"), ("old.xls", b"\0" * 99)):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=r"cannot be read as a workbook .*save the sheet as CSV"):
+            read_table(tmp_path / name)
+    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (300 * 2**20))
+    with pytest.raises(DataError, match="expands to more than 256 MiB"):
+        read_table(tmp_path / "bomb.xlsx")
+
+
+def test_without_the_reader_the_extra_is_named(tmp_path, monkeypatch):
+    path = write(tmp_path / "t.xlsx", [("a",), (1,)])
+    monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
+    with pytest.raises(MissingDependencyError, match=r"Reading \.xlsx files needs .*cashmere-automl\[excel\]"):
+        read_table(path)
