@@ -20,6 +20,7 @@ from benchmarks.pages import (
     latent_space,
     match,
     newest_fold,
+    rare_classes,
     real_runs,
     refining,
     surrogates,
@@ -81,6 +82,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from refining.parts()
     yield from ablation.parts()
     yield from absolute_errors.parts()
+    yield from rare_classes.parts()
     yield from coverage.parts()
     yield from newest_fold.parts()
     yield _deadline()
