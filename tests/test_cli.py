@@ -190,6 +190,19 @@ def test_positive_class_may_be_the_first(table, tmp_path):
     )
 
 
+def test_class_that_is_never_predicted_is_mentioned(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "left": np.where(rng.random(300) < 0.06, "yes", "no")})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = ("--target", "left", "--budget", "1trials", "--include", "logistic_regression", "--workers", 1)
+    cashmere("fit", tmp_path / "t.csv", *options, "--out", tmp_path / "run")
+    told = cashmere("predict", tmp_path / "run", tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    assert "no row is predicted as 'yes', whose probability is at most 0." in " ".join(told.split())
+    frame.head(9).to_csv(tmp_path / "few.csv", index=False)
+    told = cashmere("predict", tmp_path / "run", tmp_path / "few.csv", "-o", tmp_path / "p.csv")
+    assert "no row" not in told
+
+
 def test_run_can_be_moved(run, table, tmp_path):
     import shutil
 

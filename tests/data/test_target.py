@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -169,8 +170,18 @@ def test_wrong_length_is_refused():
 
 def test_unknown_label_is_named():
     coding = TargetCoding.from_target(["a", "b"])
-    with pytest.raises(DataError, match="not in training: 'c'"):
+    with pytest.raises(DataError, match=r"not in training: 'c'. Known: 'a', 'b'.$"):
         coding.encode(["a", "c"])
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "message"),
+    [(["no", "yes"], ["Yes ", "no"], "'Yes ' may be 'yes': write them as in training"),
+     ([0, 1], ["0", "1"], "'0' may be 0, '1' may be 1: write them"), (["1", "2"], [1.0, 2.0], "1.0 may be '1'")],
+)  # fmt: skip
+def test_label_in_another_notation_is_recognised(known, new, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        TargetCoding.from_target(known * 2, "classification").encode(new)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cashmere.base.arrays import Float64
 from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, RunPlace, say, tell_unseen, typed_errors
+
+if TYPE_CHECKING:
+    from cashmere.model.predictor import Predictor
+
+_MANY_ROWS = 50
+"""Among fewer, a class may be missing by chance."""
 
 
 @app.command()
@@ -55,10 +62,13 @@ def predict(
             )
         frame = read_table(table, schema=predictor.schema)
         kept = written_columns(table, frame, keep or [])
-        if proba:
+        missed = ""
+        if predictor.target.task_type.is_classification:
             probabilities = predictor.predict_proba(frame)
             columns = {"prediction": predictor.decide(probabilities)}
-            columns |= {f"proba_{label}": probabilities[:, k] for k, label in enumerate(predictor.classes_)}
+            if proba:
+                columns |= {f"proba_{label}": probabilities[:, k] for k, label in enumerate(predictor.classes_)}
+            missed = _never_predicted(predictor, probabilities)
         else:
             columns = {"prediction": predictor.predict(frame)}
         if interval is not None and predictor.target.task_type.is_classification:
@@ -77,4 +87,21 @@ def predict(
                 f"Note: {counted(n_formulas, 'text')} that a spreadsheet would run begin with ' in the file; "
                 "--keep-formulas writes them as they are.",
             )
+        if missed:
+            say(quiet, missed)
         say(quiet, f"{len(frame)} predictions written to {output}")
+
+
+def _never_predicted(predictor: Predictor, probabilities: Float64) -> str:
+    """Return a note if no row of many is predicted as the positive one of two classes; otherwise nothing."""
+    if probabilities.shape[1] != 2 or len(probabilities) < _MANY_ROWS:
+        return ""
+    label, threshold = predictor.classes_[predictor.target.positive], float(predictor.decision_threshold_)
+    highest = float(probabilities[:, predictor.target.positive].max())
+    if highest >= threshold:
+        return ""
+    return (
+        f"Note: no row is predicted as {str(label)!r}, whose probability is at most {highest:.2g}: the threshold is "
+        f"{threshold:.3g}. To find the likeliest rows, sort by the probabilities (--proba), or fit with "
+        "--decision-threshold."
+    )

@@ -25,6 +25,7 @@ MAX_NUMBER_CLASSES = 20
 
 _ROWS_PER_INTEGER_CLASS = 3
 _LONGEST_LABEL = 10_000
+_PAIRS_NAMED = 3
 _EXACT_INTEGERS = 2.0**53
 
 Task = TaskType | Literal["classification", "regression"]
@@ -333,7 +334,7 @@ class TargetCoding:
         if unknown:
             raise DataError(
                 f"The target holds labels that were not in training: {_listed(unknown)}. "
-                f"Known: {_listed(self.classes)}."
+                f"Known: {_listed(self.classes)}.{_alike(unknown, self.classes)}"
             )
         codes = np.array([code_of[label] for label in labels.tolist()], dtype=np.int64)
         return codes[positions]
@@ -419,6 +420,17 @@ class TargetCoding:
         if positive != 1 and task_type is not TaskType.BINARY:
             raise ValueError(f"a target of the task {task_type} has no positive class")
         return cls(task_type=task_type, classes=classes, dtype=stored["dtype"], positive=positive)
+
+
+def _alike(unknown: Iterable[Any], known: Iterable[Any]) -> str:
+    """Return a sentence about unknown labels that look like known ones in another notation; nothing if none does."""
+
+    def looks(label: Any) -> str:
+        return " ".join(label_text(label).split()).casefold()
+
+    same = {looks(label): label for label in known}
+    pairs = [f"{label!r} may be {same[looks(label)]!r}" for label in unknown if looks(label) in same]
+    return f" {', '.join(pairs[:_PAIRS_NAMED])}: write them as in training." if pairs else ""
 
 
 def _listed(labels: Any) -> str:
