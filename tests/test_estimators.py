@@ -17,7 +17,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, mean_tweedie_deviance
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,6 +27,7 @@ from cashmere import AutoClassifier, AutoRegressor
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import (
     InvalidParameterError,
+    MetricError,
     NoSuccessfulTrialError,
     RowOrderWarning,
     RunDirectoryError,
@@ -34,6 +35,7 @@ from cashmere.exceptions import (
     TargetWarning,
     UnknownNameError,
 )
+from cashmere.model.predictor import Predictor
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
 from cashmere.strategies import RandomSearch
@@ -505,6 +507,25 @@ def test_custom_metric_for_regression_sees_values():
 
     model = quick(AutoRegressor, metric=within_fifty).fit(X, y)
     assert 0.3 < model.leaderboard_["score"].max() <= 1.0
+
+
+@pytest.mark.parametrize("metric", ["poisson", "gamma", "tweedie@1.7"])
+def test_deviance_gets_positive_predictions_that_stay_when_saved(metric, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    mean = np.exp(1.5 * X[:, 0])
+    y = rng.gamma(2.0, mean / 2) if metric == "gamma" else rng.poisson(mean).astype(float)
+    model = quick(AutoRegressor, metric=metric, run_directory=tmp_path / "run", budget="8trials").fit(X, y)
+    far = 20 * rng.normal(size=(200, 3))  # linear models predict negative values there
+    predicted = model.predict(far)
+    assert (predicted >= 0.99e-3 * y.mean()).all()
+    judged = model.score_table(X, y, metrics=[metric]).intervals["score"][0]
+    power = {"poisson": 1, "gamma": 2}.get(metric, 1.7)
+    assert judged == pytest.approx(mean_tweedie_deviance(y, model.predict(X), power=power), rel=1e-5)
+    assert judged < mean_tweedie_deviance(y, np.full(300, y.mean()), power=power)
+    np.testing.assert_array_equal(Predictor.load(tmp_path / "run").predict(far), predicted)
+    with pytest.raises(MetricError, match="smallest is -1"):
+        quick(AutoRegressor, metric=metric).fit(X, y - (y.min() + 1))
 
 
 class OwnLearner(LogisticRegression):

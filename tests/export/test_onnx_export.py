@@ -114,6 +114,25 @@ def test_large_numbers_are_shifted_in_the_file_too(tmp_path):
     assert min(explained["at"].points) >= 1_700_000_000
 
 
+@pytest.mark.parametrize("metric", ["poisson", "gamma", "tweedie@1.3"])
+def test_logarithms_and_smallest_predictions_convert(metric, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    mean = np.exp(1.5 * X["a"] + X["b"])
+    y = rng.gamma(2.0, mean / 2) if metric == "gamma" else rng.poisson(mean).astype(float)
+    include = ["lightgbm", "xgboost", "hist_gradient_boosting", "ridge"]
+    model = AutoRegressor(
+        budget="4trials", include=include, metric=metric, ensemble="bagging", run_directory=tmp_path / "run", **QUICK
+    )
+    model.fit(X, y)
+    assert len(model.ensemble_) == 4
+    loaded = Predictor.load(tmp_path / "run")
+    far = pd.concat([X, 3 * X])
+    assert (loaded.predict(far) == np.float32(loaded.least_prediction)).any()
+    certificate = export_onnx(loaded, tmp_path / "model.onnx", far)
+    assert certificate.holds and certificate.largest < 1e-4
+
+
 def test_what_differs_too_much_is_not_written(run, table, tmp_path):
     with pytest.raises(CertificateError, match=r"not written.*member \d \(\w+\) by") as caught:
         export_onnx(Predictor.load(run), tmp_path / "model.onnx", table, bound=1e-30)

@@ -55,6 +55,8 @@ class TaskProfile:
         empty if there are no such constraints. Otherwise only algorithms that guarantee them are offered.
     quantile : float or None
         Level of the quantile to predict, by learners that can; None for the mean.
+    power : float or None
+        Power of the Tweedie deviance to minimise, by learners that can; see `cashmere.evaluation.Metric`.
     """
 
     task_type: TaskType
@@ -66,3 +68,4 @@ class TaskProfile:
     has_weights: bool = False
     monotone: tuple[int, ...] = ()
     quantile: float | None = None
+    power: float | None = None

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.task import TaskType
@@ -56,6 +57,9 @@ class Metric:
     level : float or None
         Level of the quantile that minimises the loss: that of a pinball loss, 0.5 for the absolute error and, with the
         weights of `training_weight`, for the percentage error.
+    power : float or None
+        Power p of a Tweedie deviance, the one of a distribution whose variance is proportional to the p-th power of its
+        mean: 1 for Poisson, 2 for gamma. Predictions must be positive.
     is_mean : bool
         Whether the loss of a set of rows is the mean of the losses of its rows, hence also the mean of those of folds.
     """
@@ -68,6 +72,7 @@ class Metric:
     function: Callable[[AnyArray, AnyArray, Float64 | None], float]
     clip: float = 0.0
     level: float | None = None
+    power: float | None = None
     is_mean: bool = False
 
     def loss(self, y: AnyArray, predictions: AnyArray, weight: AnyArray | None = None, /) -> float:
@@ -302,6 +307,29 @@ class _PinballLoss:
         return _mean(np.maximum(self.level * (y - p), (self.level - 1) * (y - p)), w)
 
 
+@dataclass(frozen=True, slots=True)
+class _Deviance:
+    """Mean Tweedie deviance; predictions below a thousandth of the mean target count as that.
+
+    For p in (1, 2) it is the mean of 2 (y^(2-p) / ((1-p)(2-p)) - y q^(1-p) / (1-p) + q^(2-p) / (2-p)) over the targets
+    y and predictions q, with limits for Poisson (1) and gamma (2), as in scikit-learn.
+    """
+
+    power: float
+
+    def __call__(self, y: AnyArray, p: Float64, w: Float64 | None) -> float:
+        values = np.asarray(y, dtype=np.float64)
+        q = np.maximum(p, max(SMALLEST_PREDICTION * _mean(values, w), np.finfo(np.float64).tiny))
+        if self.power == 1:
+            deviance = xlogy(values, values / q) - values + q
+        elif self.power == 2:
+            deviance = np.log(q / values) + values / q - 1
+        else:
+            a, b = 1 - self.power, 2 - self.power
+            deviance = values**b / (a * b) - values * q**a / a + q**b / b
+        return _mean(2 * deviance, w)
+
+
 def _one_minus_r2(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     """Squared error over that of the mean; for constant targets 0 if perfect, else 1, as in scikit-learn."""
     total = _mean((y - _mean(y, w)) ** 2, w)
@@ -311,7 +339,11 @@ def _one_minus_r2(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return error / total
 
 
-_MAPE, _PINBALL, _AT = "mape", "pinball", "@"
+_MAPE, _PINBALL, _TWEEDIE, _AT = "mape", "pinball", "tweedie", "@"
+_DEVIANCES = {"poisson": 1.0, "gamma": 2.0, _TWEEDIE: 1.5}
+SMALLEST_PREDICTION = 0.001
+"""Smallest prediction under a deviance, which needs positive ones, relative to the mean target."""
+
 _SMALLEST_TARGET = 0.01
 """Targets under a percentage error, relative to their median, from which on training weights grow no further."""
 
@@ -354,6 +386,64 @@ def pinball_metric(level: float | None = None) -> Metric:
     return replace(_metric(name, _PinballLoss(used), "values", None, False), level=used)
 
 
+def tweedie_metric(power: float | None = None) -> Metric:
+    """Return the mean Tweedie deviance, for amounts that are zero or positive.
+
+    Parameters
+    ----------
+    power : float, optional
+        Power of the variance, in (1, 2). By default 1.5.
+
+    Raises
+    ------
+    MetricError
+        If the power is not in (1, 2); 1 is ``"poisson"``, and 2 is ``"gamma"``.
+
+    Examples
+    --------
+    >>> tweedie_metric(1.7).name
+    'tweedie@1.7'
+    """
+    if power is not None and not 1 < power < 2:
+        raise MetricError(
+            f"The power of a Tweedie deviance must be between 1 and 2, as in 'tweedie@1.5'; got {power:g}. For 1, "
+            "choose 'poisson', for 2 'gamma'."
+        )
+    used = _DEVIANCES[_TWEEDIE] if power is None else float(power)
+    return _deviance(_TWEEDIE if power is None else f"{_TWEEDIE}{_AT}{used}", used)
+
+
+def _deviance(name: str, power: float) -> Metric:
+    return replace(_metric(name, _Deviance(power), "values", None, False), power=power)
+
+
+def check_targets(metric: Metric, y: AnyArray) -> None:
+    """Reject targets for which a deviance is not defined.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    y : (n_rows,) array
+        Targets of the training rows.
+
+    Raises
+    ------
+    MetricError
+        If they are negative, or with ``"gamma"`` zero, or all of them are zero.
+    """
+    if metric.power is None:
+        return
+    least, what = float(y.min()), "positive targets" if metric.power == 2 else "targets of at least 0"
+    if least < 0 or (least == 0 and metric.power == 2):
+        raise MetricError(
+            f"The metric {metric.name!r} needs {what}, but the smallest is {least:g}. Leave out these rows, or choose "
+            f"{'tweedie, poisson or ' if least == 0 else ''}rmse."
+        )
+    if not y.any():
+        raise MetricError(f"The metric {metric.name!r} needs some positive targets, but all are 0. Choose rmse.")
+
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -373,9 +463,10 @@ METRICS: dict[str, Metric] = {
         replace(_metric(_MAPE, _mape, "values", None, False), level=0.5),
         _metric("r2", _one_minus_r2, "values", None, True),
         pinball_metric(),
+        *(_deviance(name, power) for name, power in _DEVIANCES.items()),
     )
 }
-"""Built-in metrics by name; `get_metric` also reads ``"pinball@0.9"``."""
+"""Built-in metrics by name; `get_metric` also reads ``"pinball@0.9"`` and ``"tweedie@1.7"``."""
 
 _ALIASES = {
     "acc": "accuracy",
@@ -393,13 +484,18 @@ _ALIASES = {
     "matthews_corrcoef": "mcc",
     "mean_absolute_error": "mae",
     "mean_absolute_percentage_error": "mape",
+    "mean_gamma_deviance": "gamma",
     "mean_pinball_loss": "pinball",
+    "mean_poisson_deviance": "poisson",
     "mean_squared_error": "mse",
+    "mean_tweedie_deviance": "tweedie",
     "neg_brier_score": "brier",
     "neg_log_loss": "log_loss",
     "neg_mean_absolute_error": "mae",
     "neg_mean_absolute_percentage_error": "mape",
+    "neg_mean_gamma_deviance": "gamma",
     "neg_mean_pinball_loss": "pinball",
+    "neg_mean_poisson_deviance": "poisson",
     "neg_mean_squared_error": "mse",
     "neg_root_mean_squared_error": "rmse",
     "pr_auc": "average_precision",
@@ -462,8 +558,8 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
     ----------
     metric : str, Metric or callable
         A name or alias (case is ignored, ``-`` and ``_`` are equivalent; ``"pinball@0.9"`` is the pinball loss of the
-        0.9 quantile), a metric, or a function ``f(y_true, y_pred)`` for which greater is better; see
-        `metric_from_callable` for others.
+        0.9 quantile, ``"tweedie@1.7"`` the Tweedie deviance of the power 1.7), a metric, or a function
+        ``f(y_true, y_pred)`` for which greater is better; see `metric_from_callable` for others.
     task_type : TaskType
         The task it must apply to.
     positive : int
@@ -483,9 +579,10 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
     """
     if isinstance(metric, str):
         name, at, level = _read_name(metric)
-        if name not in METRICS or (at and name != _PINBALL):
+        makers = {_PINBALL: pinball_metric, _TWEEDIE: tweedie_metric}
+        if name not in METRICS or (at and name not in makers):
             raise UnknownNameError("metric", metric, METRICS)
-        found = pinball_metric(_read_level(metric, level)) if at else METRICS[name]
+        found = makers[name](_read_level(metric, level)) if at else METRICS[name]
     elif isinstance(metric, Metric):
         found = metric
     elif callable(metric):

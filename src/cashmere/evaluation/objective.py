@@ -377,6 +377,7 @@ def fold_context(
         # Numbers come first in every prepared form.
         monotone=profile.monotone + (0,) * (X.shape[1] - len(profile.monotone)) if any(profile.monotone) else (),
         quantile=profile.quantile,
+        power=profile.power,
         n_threads=n_threads,
         seed=seed,
     )

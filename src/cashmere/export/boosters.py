@@ -15,6 +15,7 @@ from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.exceptions import ConversionError
 from cashmere.export.graph import Graph, Value
 from cashmere.export.trees import Levels, Tree, sum_of_trees
+from cashmere.space.paths.log_links import LOGS_OF_XGBOOST
 
 _CATEGORICAL, _DEFAULT_LEFT, _NAN_IS_MISSING = 1, 2, 8
 """Bits of LightGBM's decision types."""
@@ -88,6 +89,8 @@ def xgboost_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
     base = np.array(json.loads(f"[{parameters['base_score'].strip('[]')}]"))
     if document["objective"]["name"] == "binary:logistic":
         base = np.log(base / (1 - base))
+    elif document["objective"]["name"] in LOGS_OF_XGBOOST:
+        base = np.log(base)
     return sum_of_trees(graph, matrix, trees, groups, n_outputs) + base
 
 

@@ -37,15 +37,15 @@ _STEPS: Mapping[str, Converter] = {
 
 _LEARNERS: Mapping[str, Converter] = {
     "CategoryLGBMClassifier": learners.lightgbm_classifier,
-    "CategoryLGBMRegressor": boosters.lightgbm_margins,
+    "CategoryLGBMRegressor": learners.lightgbm_regressor,
     "XGBClassifier": learners.xgboost_classifier,
-    "XGBRegressor": boosters.xgboost_margins,
+    "XGBRegressor": learners.xgboost_regressor,
     "CatBoostClassifier": learners.catboost_classifier,
     "CatBoostRegressor": boosters.catboost_margins,
     "CategoryCatBoostClassifier": learners.catboost_classifier,
     "CategoryCatBoostRegressor": boosters.catboost_margins,
     "CategoryHistogramClassifier": learners.histogram_classifier,
-    "CategoryHistogramRegressor": boosters.histogram_margins,
+    "CategoryHistogramRegressor": learners.histogram_regressor,
     "ExponentForestClassifier": learners.forest,
     "ExponentForestRegressor": learners.forest,
     "ExponentExtraTreesClassifier": learners.forest,
@@ -221,6 +221,8 @@ def _calibrated(graph: Graph, predictor: Predictor, combined: Value) -> Value:
 def _decide(graph: Graph, predictor: Predictor, combined: Value) -> None:
     """Declare the outputs: labels and probabilities, or values."""
     if not predictor.target.task_type.is_classification:
+        if predictor.least_prediction is not None:
+            combined = combined.at_least(predictor.least_prediction)
         values = graph.node("Squeeze", combined.cast(np.float32), np.array([1]))
         graph.output(graph.free_name(PREDICTION), values)
         return

@@ -12,6 +12,7 @@ from cashmere.export.boosters import catboost_margins, histogram_margins, lightg
 from cashmere.export.graph import Graph, Value
 from cashmere.export.steps import gaussian_kernel
 from cashmere.export.trees import Tree, sum_of_trees
+from cashmere.space.paths.log_links import LOGS_OF_HISTOGRAMS, LOGS_OF_LIGHTGBM, LOGS_OF_XGBOOST
 
 
 def _two_classes(graph: Graph, second: Value) -> Value:
@@ -43,6 +44,28 @@ def histogram_classifier(graph: Graph, learner: Any, matrix: Value) -> Value:
 def catboost_classifier(graph: Graph, learner: Any, matrix: Value) -> Value:
     """CatBoost for classification."""
     return _from_margins(graph, catboost_margins(graph, learner, matrix), len(learner.classes_))
+
+
+def _values(graph: Graph, margins: Value, *, are_logs: bool) -> Value:
+    return graph.node("Exp", margins) if are_logs else margins
+
+
+def lightgbm_regressor(graph: Graph, learner: Any, matrix: Value) -> Value:
+    """LightGBM for regression."""
+    are_logs = learner.objective_ in LOGS_OF_LIGHTGBM
+    return _values(graph, lightgbm_margins(graph, learner, matrix), are_logs=are_logs)
+
+
+def xgboost_regressor(graph: Graph, learner: Any, matrix: Value) -> Value:
+    """XGBoost for regression."""
+    are_logs = learner.objective in LOGS_OF_XGBOOST
+    return _values(graph, xgboost_margins(graph, learner, matrix), are_logs=are_logs)
+
+
+def histogram_regressor(graph: Graph, learner: Any, matrix: Value) -> Value:
+    """Histogram boosting for regression."""
+    are_logs = learner.loss in LOGS_OF_HISTOGRAMS
+    return _values(graph, histogram_margins(graph, learner, matrix), are_logs=are_logs)
 
 
 def forest(graph: Graph, learner: Any, matrix: Value) -> Value:

@@ -296,7 +296,15 @@ class Predictor:
         combined = self.ensemble.combine(outputs)
         if self.calibration is not None and np.isfinite(combined).all():
             combined = self.calibration.apply(combined)
+        if self.least_prediction is not None:
+            combined = np.maximum(combined, self.least_prediction)
         return np.asarray(combined, dtype=np.float32)
+
+    @property
+    def least_prediction(self) -> float | None:
+        """What predicted values are at least, under a metric that is only defined for positive ones; else None."""
+        least = self.information.get("least_prediction")
+        return float(least) if isinstance(least, int | float) else None
 
     def _predict_chunk(self, coded: CodedTable, models: Mapping[int, Mapping[int, FoldModel]]) -> NDArray[np.float32]:
         """Predict with the given models of each member, by fold."""

@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cashmere.base.pace import Pace
 from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles.build import Ensemble
 from cashmere.ensembles.stopping import Stop, never
-from cashmere.evaluation.metrics import is_built_in
+from cashmere.evaluation.metrics import SMALLEST_PREDICTION, is_built_in
 from cashmere.model.files import Encoders, model_files, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
@@ -165,6 +167,7 @@ class GrowingModel:
             "monotone": list(self._run.settings.monotone),
             "class_weight": self._run.settings.class_weight,
             "lowest_target": self._lowest_target(),
+            "least_prediction": self._least_prediction(),
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
             "trials": len(history),
@@ -177,6 +180,13 @@ class GrowingModel:
     def _lowest_target(self) -> float | None:
         is_values = not self._run.target.task_type.is_classification
         return float(self._run.rows.y.min()) if is_values else None
+
+    def _least_prediction(self) -> float | None:
+        """Return what predictions are at least: deviances are not defined for negative ones."""
+        if self.builder.metric.power is None:
+            return None
+        rows = self._run.rows
+        return SMALLEST_PREDICTION * float(np.average(rows.y, weights=rows.weight))
 
     def decision(self) -> dict[str, Any] | None:
         """Return how classes are decided, and the gain of it; None if no thresholds were requested."""

@@ -48,6 +48,7 @@ from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import (
     Metric,
     check_direction,
+    check_targets,
     default_metric,
     get_metric,
     is_for_values,
@@ -179,6 +180,7 @@ class RunDirectory:
             monotone=directions(settings.monotone, schema, no_features=(settings.groups, settings.time)),
             # Learners that move the values of leaves to a quantile break directions.
             quantile=None if settings.monotone else self.metric.level,
+            power=self.metric.power,
         )
         self.space: Space = _chosen_from(make_space(settings.space, self.profile), settings)
         if settings.deployable is not None:
@@ -298,6 +300,7 @@ class RunDirectory:
                 )
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
+            check_targets(run.metric, run.rows.y)
             tell(DeployableWarning, run.restriction)
             if settings.pos_label is None:
                 tell(TargetWarning, frequent_class_hint(target, codes, run.metric.name))

@@ -69,6 +69,8 @@ class BuildContext:
         (1), only decrease (-1), or both (0); empty if there are no such constraints.
     quantile : float or None
         Level of the quantile to predict instead of the mean.
+    power : float or None
+        Power of the Tweedie deviance to minimise instead of squared errors: 1 for Poisson, 2 for gamma.
     n_threads : int
         Threads the estimator may use.
     seed : int
@@ -82,6 +84,7 @@ class BuildContext:
     categorical: BoolArray
     monotone: tuple[int, ...] = ()
     quantile: float | None = None
+    power: float | None = None
     n_threads: int = 1
     seed: int = 0
 

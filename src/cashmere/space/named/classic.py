@@ -26,6 +26,9 @@ TREES = (Encoding.ORDINAL, Encoding.ONEHOT, Encoding.TARGET)
 DENSE = (Encoding.ONEHOT, Encoding.TARGET)
 """For learners that need numbers without gaps."""
 
+_DEVIANCE = {1.0: "poisson", 2.0: "gamma"}
+"""Names of losses by the power of the deviance; between them, it is Tweedie."""
+
 SCALERS = ("standard", "robust", "quantile")
 
 OUTLIERS = "outliers"
@@ -129,10 +132,14 @@ def lightgbm_settings(context: BuildContext) -> dict[str, Any]:
         # "basic" bounds both sides of a split by its middle, much tighter than needed; "advanced" lets some leaves
         # break the order (github.com/lightgbm-org/LightGBM/issues/5358).
         monotone = {"monotone_constraints": list(context.monotone), "monotone_constraints_method": "intermediate"}
-    quantile = {} if context.quantile is None else {"objective": "quantile", "alpha": context.quantile}
+    aim: dict[str, Any] = {} if context.quantile is None else {"objective": "quantile", "alpha": context.quantile}
+    if context.power is not None:
+        aim = {"objective": _DEVIANCE.get(context.power, "tweedie")}
+        if context.power not in _DEVIANCE:
+            aim["tweedie_variance_power"] = context.power
     return {
         **monotone,
-        **quantile,
+        **aim,
         "subsample_freq": 1,
         "n_jobs": context.n_threads,
         "random_state": context.seed,
@@ -180,15 +187,19 @@ def _build_xgboost(values: Values, context: BuildContext) -> Any:
     if context.categorical.any():
         kinds = ["c" if is_code else "q" for is_code in context.categorical]
         categories = {"feature_types": kinds, "enable_categorical": True}
-    level = context.quantile
-    quantile = {} if level is None else {"objective": "reg:quantileerror", "quantile_alpha": level}
+    level, power = context.quantile, context.power
+    aim: dict[str, Any] = {} if level is None else {"objective": "reg:quantileerror", "quantile_alpha": level}
+    if power is not None:
+        aim = {"objective": {1.0: "count:poisson", 2.0: "reg:gamma"}.get(power, "reg:tweedie")}
+        if power not in _DEVIANCE:
+            aim["tweedie_variance_power"] = power
     monotone = {"monotone_constraints": str(context.monotone)} if context.monotone else {}
     learner = XGBClassifier if _is_classification(context) else XGBRegressor
     return learner(
         **values,
         **categories,
         **monotone,
-        **quantile,
+        **aim,
         tree_method="hist",
         n_jobs=context.n_threads,
         random_state=context.seed,
@@ -229,13 +240,15 @@ def _build_catboost(values: Values, context: BuildContext) -> Any:
 
     learner = CatBoostClassifier if _is_classification(context) else CatBoostRegressor
     monotone = {"monotone_constraints": list(context.monotone)} if context.monotone else {}
-    quantile = {} if context.quantile is None else {"loss_function": f"Quantile:alpha={context.quantile!r}"}
+    aim = {} if context.quantile is None else {"loss_function": f"Quantile:alpha={context.quantile!r}"}
+    # Its deviances start from predictions of 1, far from large targets, and it knows no gamma deviance: with squared
+    # errors it is better (docs/benchmarks.md#deviances).
     # Measured on satimage and eucalyptus: a quarter of the borders and half of the columns per split take a third of
     # the time and do not change the loss. Narrow tables need all of their columns.
     return learner(
         **values,
         **monotone,
-        **quantile,
+        **aim,
         border_count=64,
         rsm=0.5 if context.n_features >= 16 else 1.0,
         thread_count=context.n_threads,
@@ -281,11 +294,13 @@ def _build_histogram(values: Values, context: BuildContext) -> Any:
     learner = CategoryHistogramClassifier if _is_classification(context) else CategoryHistogramRegressor
     categorical = context.categorical if context.categorical.any() else None
     monotone = {"monotonic_cst": list(context.monotone)} if context.monotone else {}
-    quantile = {} if context.quantile is None else {"loss": "quantile", "quantile": context.quantile}
+    aim: dict[str, Any] = {} if context.quantile is None else {"loss": "quantile", "quantile": context.quantile}
+    if context.power in _DEVIANCE:  # it knows no others
+        aim = {"loss": _DEVIANCE[context.power]}
     return learner(
         **values,
         **monotone,
-        **quantile,
+        **aim,
         categorical_features=categorical,
         early_stopping=False,
         random_state=context.seed,

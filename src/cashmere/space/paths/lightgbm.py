@@ -9,6 +9,7 @@ from lightgbm import Booster, Dataset
 from cashmere.base.arrays import FloatArray
 from cashmere.space.path import PathData
 from cashmere.space.paths.boosted import fitted_shell, predictions_of
+from cashmere.space.paths.log_links import LOGS_OF_LIGHTGBM
 
 _OURS = ("n_estimators", "category_columns", "class_weight", "importance_type", "objective")
 """Parameters of the estimator that the library does not know or that are set here."""
@@ -48,7 +49,7 @@ class LightGBMPath:
                 num_threads=self._data.n_threads,
             )
             self._n_predicted = self._n_rounds
-        return predictions_of(self._raw, self._data.n_classes)
+        return predictions_of(self._raw, self._data.n_classes, are_logs=self._learner.objective in LOGS_OF_LIGHTGBM)
 
     def learner_at(self, position: float) -> Any:
         """Return a learner with the first rounds."""

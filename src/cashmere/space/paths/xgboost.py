@@ -10,6 +10,7 @@ import xgboost
 from cashmere.base.arrays import FloatArray
 from cashmere.space.path import PathData
 from cashmere.space.paths.boosted import fitted_shell, predictions_of
+from cashmere.space.paths.log_links import LOGS_OF_XGBOOST
 
 
 class XGBoostPath:
@@ -42,7 +43,8 @@ class XGBoostPath:
 
     def predict(self) -> FloatArray:
         """Apply the new trees; predictions of the others are cached."""
-        return predictions_of(self._booster.predict(self._unseen, output_margin=True), self._data.n_classes)
+        margins = self._booster.predict(self._unseen, output_margin=True)
+        return predictions_of(margins, self._data.n_classes, are_logs=self._learner.objective in LOGS_OF_XGBOOST)
 
     def learner_at(self, position: float) -> Any:
         """Return a learner with the first rounds."""
