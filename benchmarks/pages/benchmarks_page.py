@@ -10,6 +10,7 @@ from benchmarks.pages import (
     coverage,
     dacopt,
     defaults_of_fit,
+    deviances,
     divbo_tables,
     ensemble_contest,
     first_configurations,
@@ -82,6 +83,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from refining.parts()
     yield from ablation.parts()
     yield from absolute_errors.parts()
+    yield from deviances.parts()
     yield from rare_classes.parts()
     yield from coverage.parts()
     yield from newest_fold.parts()
