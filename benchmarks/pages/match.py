@@ -194,6 +194,7 @@ def parts() -> Iterator[Statement | Body]:
         values={"plain": most["autogluon"], "torch": most["autogluon_torch"]},
     )
     yield from _second_parts()
+    yield from _third_parts()
     yield from _longer_parts()
     yield from _haste_parts()
     yield from _other_parts()
@@ -239,6 +240,24 @@ def _slower_parts() -> Iterator[Statement]:
             "n": len(there),
             "plain": int((there[OURS] < there["autogluon"]).sum()),
             "torch": int((there[OURS] < there["autogluon_torch"]).sum()),
+        },
+    )
+
+
+def _third_parts() -> Iterator[Statement | Body]:
+    """Yield the parts on the third seed, as far as it has come."""
+    third = _losses("peers.jsonl", PEERS, seed=2)
+    yield _table("data set, third seed", third)
+    every = pd.concat([_of_both_seeds(), third])
+    of_best = every[OURS] / every[list(NAMES)].min(axis=1)
+    yield Statement(
+        text="In the {n} runs of three seeds, its average rank is {rank:.2f}, the next one {next:.2f}; its loss is "
+        "lower than AutoGluon's in {autogluon}, than that of AutoGluon with torch in {autogluon_torch}, and than the "
+        "best of the others in {wins}, by {median:.1f} % in the median of all.",
+        values={
+            **_standing(every),
+            "wins": int((of_best < 1).sum()),
+            "median": 100 * (1 - float(of_best.median())),
         },
     )
 
