@@ -333,6 +333,9 @@ def test_optimal_measure_follows_the_metric():
         "mae": "mae",
         "mape": "mae",
         "pinball": "mae",
+        "poisson": "mse",
+        "gamma": "mse",
+        "tweedie": "mse",
     }
     assert optimal_measure("pinball@0.9", is_classification=False) == "mae"
     assert optimal_measure("my_own", is_classification=True) == "black_box"

@@ -337,6 +337,7 @@ def test_metrics_of_the_package(name, dtype, weighted, seed, coarse):
     rng = np.random.default_rng(seed)
     metric = METRICS[name]
     p, y = make_candidates("mse" if metric.needs == "values" else name, rng, dtype=dtype, coarse=coarse)
+    y = np.abs(y) + 0.1 if metric.power else y
     weight = rng.uniform(0.1, 3, size=len(y)) if weighted else None
     for tie in ("first", "secondary"):
         fast = select_ensemble(p, y, metric, size=7, weight=weight, tie=tie)
@@ -352,6 +353,7 @@ def test_kernels_agree_with_the_metrics_of_the_package(name):
     counting = replace(metric, function=lambda y, p, w: calls.append(1) or metric.function(y, p, w))
     family = "mse" if metric.needs == "values" else name
     p, y = make_candidates(family, np.random.default_rng(0), m=30, n=500)
+    y = np.abs(y) + 0.1 if metric.power else y
     select_ensemble(p, y, counting, size=5)
     assert len(calls) < 30
 

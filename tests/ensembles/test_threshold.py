@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.task import TaskType
-from cashmere.ensembles.threshold import as_certain, choose_thresholds, decide, tune_thresholds
+from cashmere.ensembles.threshold import _one_minus_matthews, as_certain, choose_thresholds, decide, tune_thresholds
 from cashmere.evaluation.metrics import METRICS, get_metric, metric_from_callable
 
 LABEL_METRICS = ["accuracy", "balanced_accuracy", "f1", "f1_macro", "g_mean", "mcc"]
@@ -71,6 +71,21 @@ def test_f1_of_the_first_class_is_that_of_the_second_with_classes_exchanged(rows
     exchanged = choose_thresholds(p[:, ::-1], 1 - y, second, weight=weight)[::-1]
     losses = [first.loss(y, as_certain(decide(p, each), 2), weight) for each in (chosen, exchanged)]
     assert losses[0] == pytest.approx(losses[1])
+
+
+def test_class_without_a_row_needs_no_threshold_of_its_own():
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(3), 200), rng.integers(0, 2, 200)
+    own = metric_from_callable(lambda y_true, y_pred: np.mean(y_true == y_pred), name="own")
+    assert np.isfinite(choose_thresholds(p, y, own)).all()
+
+
+@pytest.mark.parametrize("class_", [0, 1])
+def test_matthews_correlation_of_one_predicted_class_is_that_of_the_table(class_):
+    y, codes = np.arange(60) % 3, np.full(60, class_)
+    hits, predicted = (np.bincount(codes, weights=w, minlength=3)[None] for w in (codes == y, np.full(60, 0.1)))
+    table = _one_minus_matthews(0.1 * hits, predicted, 0.1 * np.bincount(y, minlength=3))
+    assert table[0] == METRICS["mcc"].loss(y, as_certain(codes, 3)) == 1.0
 
 
 def test_custom_metric_with_a_known_name_is_called_itself():

@@ -21,6 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.records.loss import Loss
@@ -36,6 +37,8 @@ MAX_DISTINCT_WEIGHTS = 16
 
 _DEFAULT_CLIP = 1e-7
 """Smallest probability of a log loss; custom ones may not tell it."""
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 _PINBALL = re.compile(r"pinball(@(?P<level>\d(\.\d+)?(e-\d+)?))?")
 
@@ -279,6 +282,55 @@ class QuantileLoss(AbsoluteError):  # noqa: N818 - no exception
         np.maximum((1 - self._level) * residual, -self._level * residual, out=residual)
 
 
+class Deviance(Kernel):
+    """Mean Tweedie deviance of a power p in [1, 2]; predictions are clipped from below.
+
+    Of its terms, those that depend on the prediction q: 2 (q - y log q) for Poisson (p = 1), 2 (log q + y / q) for
+    gamma (2), 2 (q^(2-p) / (2-p) - y q^(1-p) / (1-p)) between them.
+    """
+
+    def __init__(self, y: Float64, weight: Float64, power: float, floor: float) -> None:
+        self._y, self._weight, self._power, self._floor = y, weight, power, floor
+        a, b = 1 - power, 2 - power
+        if power == 1:
+            rest = xlogy(y, y) - y
+        elif power == 2:
+            rest = -np.log(y) - 1
+        else:
+            rest = y**b / (a * b)
+        self._rest, self._size = 2 * float(weight @ rest), 2 * float(weight @ np.abs(rest))
+
+    def column(self, prediction: FloatArray) -> AnyArray:
+        """Unchanged values, ``(n,)``."""
+        return np.asarray(prediction).reshape(-1)
+
+    def scorer(self, total: Float64, step: int) -> Scorer:
+        """Bounds, see `Kernel`."""
+
+        def score(block: AnyArray) -> tuple[Float64, Float64]:
+            q = np.add(block, total, dtype=np.float64)
+            q /= step
+            np.maximum(q, self._floor, out=q)
+            with np.errstate(over="ignore", invalid="ignore"):
+                own, of_target = self._terms(q)
+                of_target *= self._y
+                loss = 2 * ((own + of_target) @ self._weight) + self._rest
+                size = 2 * (np.abs(own) @ self._weight + np.abs(of_target) @ self._weight) + self._size
+                slack = RELATIVE_ROUNDING * size
+            return loss - slack, loss + slack
+
+        return score
+
+    def _terms(self, q: Float64) -> tuple[Float64, Float64]:
+        """Return the term without the target, and the factor of the target in the other."""
+        if self._power == 1:
+            return q, -np.log(q)
+        if self._power == 2:
+            return np.log(q), 1 / q
+        a, b = 1 - self._power, 2 - self._power
+        return q**b / b, q**a / -a
+
+
 class AreaUnderCurve(Kernel):
     """One minus the area under the ROC curve of two classes, by sorting; exact, ties count one half."""
 
@@ -353,6 +405,9 @@ def make_kernel(metric: Loss, y: AnyArray, shape: tuple[int, ...], weight: Float
         if name == "r2":
             variance = float(uniform @ (values - uniform @ values) ** 2)
             return SquaredError(values, uniform, transform=lambda mse: mse / variance) if variance > 0 else None
+        power, mean = getattr(metric, "power", None), float(uniform @ values)
+        if power is not None and mean > 0 and values.min() >= 0 and (power < 2 or values.min() > 0):
+            return Deviance(values, uniform, power, max(float(getattr(metric, "clip", 0.0)) * mean, _TINY))
         if name in ("mse", "rmse"):
             return SquaredError(values, uniform, transform=np.sqrt if name == "rmse" else None)
         return None

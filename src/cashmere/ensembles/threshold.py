@@ -261,7 +261,10 @@ class _Judge:
         if len(gaps) > most:
             # A rare class has few of the rows, but the threshold lies among them.
             grid = np.linspace(0, 1, most // 2)
-            values = np.concatenate([np.quantile(share, grid), np.quantile(share[self._y == c], grid)])
+            of_class = share[self._y == c]
+            values = np.quantile(share, grid)
+            if len(of_class):
+                values = np.concatenate([values, np.quantile(of_class, grid)])
             places = np.searchsorted(ordered[gaps + 1], values)
             gaps = gaps[np.unique(np.minimum(places, len(gaps) - 1))]
         return ordered[gaps], ordered[gaps + 1]
@@ -369,8 +372,9 @@ def _one_minus_f1_of_first(hits: Float64, predicted: Float64, support: Float64) 
 
 def _one_minus_matthews(hits: Float64, predicted: Float64, support: Float64) -> Float64:
     true, called, correct = support / support.sum(), predicted / support.sum(), hits.sum(axis=1) / support.sum()
-    spread = np.maximum((1 - true @ true) * (1 - (called**2).sum(axis=1)), 0)  # differences may be -1e-17
-    occurs = spread > _ROUNDING**2
+    spread_true, spread_called = 1 - true @ true, 1 - (called**2).sum(axis=1)  # may be -1e-17
+    occurs = np.minimum(spread_true, spread_called) >= _ROUNDING
+    spread = np.maximum(spread_true * spread_called, 0)
     correlation = np.divide(correct - called @ true, np.sqrt(spread), out=np.zeros_like(spread), where=occurs)
     return np.asarray(1 - correlation)
 

@@ -53,7 +53,8 @@ class Metric:
     function : callable
         Loss of ``(y, p, w)``, with p as `needs` says.
     clip : float
-        Smallest probability of the log loss; 0 for other metrics.
+        Smallest probability of the log loss, or smallest prediction of a deviance relative to the mean target; 0 for
+        other metrics.
     level : float or None
         Level of the quantile that minimises the loss: that of a pinball loss, 0.5 for the absolute error and, with the
         weights of `training_weight`, for the percentage error.
@@ -414,7 +415,8 @@ def tweedie_metric(power: float | None = None) -> Metric:
 
 
 def _deviance(name: str, power: float) -> Metric:
-    return replace(_metric(name, _Deviance(power), "values", None, False), power=power)
+    made = _metric(name, _Deviance(power), "values", None, False)
+    return replace(made, power=power, clip=SMALLEST_PREDICTION)
 
 
 def check_targets(metric: Metric, y: AnyArray) -> None:

@@ -11,7 +11,7 @@ class Loss(Protocol):
     """A named loss of predictions; `cashmere.evaluation.metrics.Metric` is one.
 
     A metric named like a kernel of `cashmere.ensembles.kernels` may carry `clip`, the smallest probability of its log
-    loss.
+    loss, and `power`, that of its deviance.
     """
 
     @property
