@@ -248,7 +248,7 @@ def _third_parts() -> Iterator[Statement | Body]:
     """Yield the parts on the third seed, as far as it has come."""
     third = _losses("peers.jsonl", PEERS, seed=2)
     yield _table("data set, third seed", third)
-    every = pd.concat([_of_both_seeds(), third])
+    every: Frame = pd.concat([_of_both_seeds(), third])
     of_best = every[OURS] / every[list(NAMES)].min(axis=1)
     yield Statement(
         text="In the {n} runs of three seeds, its average rank is {rank:.2f}, the next one {next:.2f}; its loss is "
