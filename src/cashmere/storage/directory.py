@@ -77,6 +77,7 @@ class _KnownSettings(TypedDict, total=False):
 
 class _Columns(TypedDict, total=False):
     named: bool
+    decimal: ShortText
     columns: list[dict[str, Any]]
 
 
@@ -84,6 +85,7 @@ class _Target(TypedDict, total=False):
     task_type: ShortText
     classes: list[str | bool | int | float]
     dtype: ShortText
+    positive: int
 
 
 class SchemaDescription(TypedDict, total=False):
