@@ -75,6 +75,11 @@ def test_model_reads_its_levels_as_they_are_written(tmp_path):
     np.testing.assert_allclose(model.predict_proba(read), model.predict_proba(table[["country", "x"]]))
 
 
+def test_labels_are_read_without_the_blanks_around_them(tmp_path):
+    path = write(tmp_path / "t.xlsx", [("x", "y"), (1, "yes "), (2, " None"), (3, "no")])
+    assert read_table(path, labels=("y", ("no", "None", "yes")))["y"].tolist() == ["yes", "None", "no"]
+
+
 def test_the_demo_is_the_same_table_in_a_workbook(tmp_path):
     table = demo_table().head(50)
     read = read_table(write(tmp_path / "t.xlsx", [tuple(table), *table.itertuples(index=False)]))

@@ -31,7 +31,7 @@ from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
 from cashmere.data.schema import TableSchema
 from cashmere.data.spreadsheets import SUFFIXES as SPREADSHEETS
-from cashmere.data.spreadsheets import read_spreadsheet, with_levels
+from cashmere.data.spreadsheets import read_cells, with_levels, with_types
 from cashmere.exceptions import CashmereError, DataError, UnknownNameError
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -98,12 +98,13 @@ def read_table(
         ``, ; \t |`` and the encoding are detected: UTF-8, Windows-1252, or UTF-16 and UTF-32 with a byte-order mark;
         ``?`` means missing, and so do the words that `pandas.read_csv` takes for missing, see `words_for_missing`), a
         Parquet file (``.parquet``, ``.pq``), an ARFF file (``.arff``), the first sheet of a workbook (``.xlsx``,
-        ``.xlsm``, ``.xlsb``, ``.xls``, ``.ods``, see `read_spreadsheet`); text files also with ``.gz``; or
+        ``.xlsm``, ``.xlsb``, ``.xls``, ``.ods``, see `read_cells`); text files also with ``.gz``; or
         ``openml:ID``. Numbers may have decimal commas if commas do not separate cells, see `decimal_comma_columns`.
     schema : TableSchema, optional
-        Columns of a model. In delimited text, cells that are levels of its categories stay as they are written, even
-        if they are words for missing such as ``NA``, or numbers such as ``007``. If the training table had decimal
-        commas, ``1,125`` is a bit more than one, and ``1.500`` is fifteen hundred unless others have decimal points.
+        Columns of a model. In delimited text and workbooks, cells that are levels of its categories stay as they are
+        written, even if they are words for missing such as ``NA``, or numbers such as ``007``. If the training table
+        had decimal commas, ``1,125`` is a bit more than one, and ``1.500`` is fifteen hundred unless others have
+        decimal points.
     labels : (str, sequence)
         Name of the target of a model, and its classes: cells that are texts among these stay as they are written, too.
     check : ReadingCheck
@@ -477,10 +478,10 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
 
 
 def _read_workbook(path: Path, schema: TableSchema | None, labels: tuple[str, Sequence[object]]) -> pd.DataFrame:
-    frame = read_spreadsheet(path, missing=_WORDS_FOR_MISSING)
-    _unique_names(list(frame.columns), str(path))
-    levels = _levels_to_keep(frame, schema, labels)
-    return with_levels(path, frame, levels) if levels else frame
+    cells = read_cells(path)
+    _unique_names(list(cells.columns), str(path))
+    frame = with_types(cells, missing=_WORDS_FOR_MISSING)
+    return with_levels(frame, cells, _levels_to_keep(frame, schema, labels))
 
 
 def _levels_to_keep(

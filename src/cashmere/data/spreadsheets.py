@@ -14,23 +14,21 @@ from cashmere.exceptions import DataError, MissingDependencyError
 SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
-def read_spreadsheet(path: Path, *, missing: Collection[str]) -> pd.DataFrame:
-    """Read the first sheet, whose first row with content holds the names of the columns.
+def read_cells(path: Path) -> pd.DataFrame:
+    """Read the cells of the first sheet, whose first row with content holds the names of the columns.
 
-    Columns without a name and without content are left out, and so are rows without content. Errors such as ``#N/A``
-    are missing values.
+    Columns without a name and without content are left out, and so are rows without content.
 
     Parameters
     ----------
     path : Path
         The workbook.
-    missing : collection of str
-        Texts that mean missing; `with_levels` brings back those that a model knows as levels.
 
     Returns
     -------
     pandas.DataFrame
-        Texts, numbers, booleans, dates and times as the cells hold them.
+        Columns of objects: texts without blanks around them, numbers, booleans, dates and times. Empty cells, and
+        errors such as ``#N/A``, are None.
 
     Raises
     ------
@@ -39,32 +37,6 @@ def read_spreadsheet(path: Path, *, missing: Collection[str]) -> pd.DataFrame:
     MissingDependencyError
         Without the extra ``excel``.
     """
-    cells = _cells(path)
-    return _typed(cells.mask(cells.map(lambda cell: isinstance(cell, str) and cell.strip() in missing)))
-
-
-def with_levels(path: Path, frame: pd.DataFrame, levels: Mapping[int, Collection[str]]) -> pd.DataFrame:
-    """Return a table as read, with the cells that are levels of categories as they are written.
-
-    Parameters
-    ----------
-    path : Path
-        The workbook that the table was read from.
-    frame : DataFrame
-        Its table.
-    levels : mapping
-        The levels by position of the column.
-    """
-    cells = _cells(path)
-    for i, known in levels.items():
-        written = cells.iloc[:, i]
-        is_level = written.map(lambda cell, known=known: isinstance(cell, str) and cell.strip() in known)
-        frame.isetitem(i, frame.iloc[:, i].astype(object).mask(is_level, written).array)
-    return frame
-
-
-def _cells(path: Path) -> pd.DataFrame:
-    """Return the cells under the names, in columns of objects; empty ones are None."""
     _check_expansion(path)
     try:
         import python_calamine  # noqa: F401  # pandas asks for it later, and says less
@@ -79,8 +51,9 @@ def _cells(path: Path) -> pd.DataFrame:
             f"{path}: the file cannot be read as a workbook ({type(error).__name__}: {error}). Save it again, without "
             "a password, or save the sheet as CSV."
         ) from error
-    is_empty = sheet.isna() | sheet.map(lambda cell: isinstance(cell, str) and not cell.strip())
-    sheet = sheet.astype(object).mask(is_empty, None)
+    sheet = sheet.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    is_empty = sheet.isna() | (sheet == "")
+    sheet = sheet.mask(is_empty, None)
     rows = (~is_empty).any(axis=1)
     sheet, is_empty = sheet[rows], is_empty[rows]
     if not len(sheet):
@@ -94,7 +67,7 @@ def _cells(path: Path) -> pd.DataFrame:
             "columns there, and nothing above or beside the table, such as a title or a total."
         )
     sheet = sheet.iloc[1:].reset_index(drop=True)
-    sheet.columns = pd.Index([str(name).strip() for name in names])
+    sheet.columns = pd.Index([str(name) for name in names])
     return sheet
 
 
@@ -113,7 +86,24 @@ def _check_expansion(path: Path) -> None:
         raise expansion_error(str(path), size, limit)
 
 
-def _typed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells with the types of their columns; texts without blanks around them."""
-    frame = cells.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-    return frame.infer_objects()
+def with_types(cells: pd.DataFrame, *, missing: Collection[str]) -> pd.DataFrame:
+    """Return cells with the types of their columns; texts among `missing` mean missing."""
+    return cells.mask(cells.isin(missing)).infer_objects()
+
+
+def with_levels(frame: pd.DataFrame, cells: pd.DataFrame, levels: Mapping[int, Collection[str]]) -> pd.DataFrame:
+    """Return a table with the cells that are levels of categories as they are written.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `with_types`.
+    cells : DataFrame
+        What it was made from.
+    levels : mapping
+        The levels by position of the column.
+    """
+    for i, known in levels.items():
+        written = cells.iloc[:, i]
+        frame.isetitem(i, frame.iloc[:, i].astype(object).mask(written.isin(known), written).array)
+    return frame
