@@ -21,7 +21,7 @@ def test_no_fact_about_columns_and_target_is_lost(tmp_path):
     # Every field that a default leaves out of the file differs from its default here.
     assert {each.name for each in fields(target)} == set(target.to_json())
     assert {each.name for each in fields(schema)} == set(schema.to_json())
-    written = {"columns": schema.to_json(), "target": target.to_json()}
+    written = {"columns": {**schema.to_json(), "later": 1}, "target": {**target.to_json(), "later": [2]}}
     (tmp_path / "schema.json").write_text(json.dumps(written))
     assert read_schema_json(tmp_path) == written
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 from msgspec import Meta
@@ -212,8 +212,14 @@ def read_run_json(folder: Path) -> RunDescription:
 
 
 def read_schema_json(folder: Path) -> SchemaDescription:
-    """Read ``schema.json`` of a run directory; a damaged file raises `CorruptStoreError`."""
-    return read_json(folder / "schema.json", SchemaDescription)
+    """Read ``schema.json`` of a run directory, whole; a damaged file raises `CorruptStoreError`.
+
+    Keys that `SchemaDescription` does not name are kept: what reads columns and target in full may know them.
+    """
+    content = read_json(folder / "schema.json", dict[str, Any])
+    with failures_as(CorruptStoreError, folder / "schema.json", RESTORE):
+        checked(content, SchemaDescription)
+    return cast(SchemaDescription, content)
 
 
 def read_json(path: Path, kind: type[Kind]) -> Kind:
