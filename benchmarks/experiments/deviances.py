@@ -73,7 +73,7 @@ def run(table: BenchmarkTable, key: RunKey) -> list[DevianceRun]:
     schema, metric = infer_schema(frame), get_metric(key.variant, _TASK)
     found = []
     with temporary_place() as place:
-        folds, _ = prepare_folds(
+        prepare_folds(
             place / "folds",
             schema.code(frame),
             values,
@@ -101,7 +101,6 @@ def run(table: BenchmarkTable, key: RunKey) -> list[DevianceRun]:
                     **asdict(key), algorithm=algorithm, own=own, squared=squared, constant=constant, commit=commit()
                 )
             )
-    assert len(folds.folds) == 5
     return found
 
 

@@ -150,14 +150,12 @@ def _then_and_now(losses: Frame) -> dict[str, float]:
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
     losses = match_losses()
-    ours, others = losses[OURS], losses[list(PEERS[1:])]
-    best = others.min(axis=1)
-    n = len(losses)
+    ours, n = losses[OURS], len(losses)
     yield _table("data set", losses)
     yield Statement(
         text="Against the best of the others on each table, its loss is lower on {wins} of {n}, by {median:.1f} % in "
         "the median of all",
-        values={"wins": int((ours < best).sum()), "n": n, "median": 100 * (1 - float(np.median(ours / best)))},
+        values={"n": n, **_against_best(losses)},
     )
     theirs, unused = losses["autogluon"], list(UNUSED)
     yield Statement(
@@ -205,7 +203,6 @@ def _second_parts() -> Iterator[Statement | Body]:
     yield _table("data set, second seed", _losses("peers.jsonl", PEERS, seed=1))
     yield from _slower_parts()
     both = _of_both_seeds()
-    of_best = both[OURS] / both[list(NAMES)].min(axis=1)
     yield Statement(
         text="In the {n} runs of both seeds, its average rank is {rank:.2f}, the next one {next:.2f}. Its loss is "
         "lower than AutoGluon's in {autogluon}, with {plain_ratio:.3f} of it (geometric mean), and lower than that of "
@@ -217,8 +214,7 @@ def _second_parts() -> Iterator[Statement | Body]:
             "plain_ratio": _ratio(both[OURS], both["autogluon"]),
             "torch_ratio": _ratio(both[OURS], both["autogluon_torch"]),
             "lightgbm_ratio": _ratio(both[OURS], both["lightgbm"]),
-            "wins": int((of_best < 1).sum()),
-            "median": 100 * (1 - float(of_best.median())),
+            **_against_best(both),
         },
     )
 
@@ -249,17 +245,18 @@ def _third_parts() -> Iterator[Statement | Body]:
     third = _losses("peers.jsonl", PEERS, seed=2)
     yield _table("data set, third seed", third)
     every: Frame = pd.concat([_of_both_seeds(), third])
-    of_best = every[OURS] / every[list(NAMES)].min(axis=1)
     yield Statement(
         text="In the {n} runs of three seeds, its average rank is {rank:.2f}, the next one {next:.2f}; its loss is "
         "lower than AutoGluon's in {autogluon}, than that of AutoGluon with torch in {autogluon_torch}, and than the "
         "best of the others in {wins}, by {median:.1f} % in the median of all.",
-        values={
-            **_standing(every),
-            "wins": int((of_best < 1).sum()),
-            "median": 100 * (1 - float(of_best.median())),
-        },
+        values={**_standing(every), **_against_best(every)},
     )
+
+
+def _against_best(losses: Frame) -> dict[str, float]:
+    """Return in how many runs the loss is below the best of the others, and by how many per cent in the median."""
+    of_best = losses[OURS] / losses[list(NAMES)].min(axis=1)
+    return {"wins": int((of_best < 1).sum()), "median": 100 * (1 - float(of_best.median()))}
 
 
 def _of_both_seeds() -> Frame:

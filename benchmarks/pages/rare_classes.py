@@ -32,12 +32,9 @@ def parts() -> Iterator[Statement | Body]:
         for name, each in tables.iterrows()
     ]
     yield Body(header=HEADER, lines=tuple(lines))
-    changes = ["equal change", "mean change"]
-    rare, others = (tables.loc[which, changes] for which in (tables["smallest"] < _RARE, tables["smallest"] >= _RARE))
-    off = {
-        centre: 100 * (1 - tables.loc[tables["smallest"] < _RARE, f"{centre} share"].median())
-        for centre in ("equal", "mean")
-    }
+    is_rare = tables["smallest"] < _RARE
+    rare, others = tables[is_rare], tables[~is_rare]
+    off = {centre: 100 * (1 - rare[f"{centre} share"].median()) for centre in ("equal", "mean")}
     yield Statement(
         text="is {equal:.0f} % below its share in the median of the {n:word} tables whose rarest class has less than "
         "15 % of the rows; around the means, {mean:.0f} %",
