@@ -141,8 +141,7 @@ def compare_strategies(
         "regression" if isinstance(estimator, AutoRegressor) else "classification"
     )
     target, codes = TargetCoding.with_codes(y, kind, n_rows=len(frame))
-    if estimator.pos_label is not None:
-        target = target.looking_for(estimator.pos_label)
+    target = target.looking_for(estimator.pos_label)
     labels = pd.Series(target.decode(codes), name=getattr(y, "name", None))
     for strategy in named.values():
         check_names(RunSettings.from_parameters({**estimator.get_params(deep=False), "strategy": strategy}, task=kind))

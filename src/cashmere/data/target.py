@@ -370,8 +370,8 @@ class TargetCoding:
 
         Parameters
         ----------
-        label : str, bool, int or float
-            One of two classes, or how it is written: ``"0"`` for 0.
+        label : str, bool, int, float or None
+            One of two classes, or how it is written: ``"0"`` for 0. None leaves the coding as it is.
 
         Raises
         ------
@@ -383,6 +383,8 @@ class TargetCoding:
         >>> TargetCoding.from_target(["fraud", "ok"]).looking_for("fraud").positive
         0
         """
+        if label is None:
+            return self
         if self.task_type is not TaskType.BINARY:
             kind = "values" if self.task_type is TaskType.REGRESSION else f"{len(self.classes)} classes"
             raise InvalidParameterError("pos_label", label, "None", f"The target has {kind}, not two classes.")

@@ -13,7 +13,7 @@ from cashmere.base.pace import Pace
 from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles.build import Ensemble
 from cashmere.ensembles.stopping import Stop, never
-from cashmere.evaluation.metrics import SMALLEST_PREDICTION, is_built_in
+from cashmere.evaluation.metrics import is_built_in
 from cashmere.model.files import Encoders, model_files, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
@@ -183,10 +183,8 @@ class GrowingModel:
 
     def _least_prediction(self) -> float | None:
         """Return what predictions are at least: deviances are not defined for negative ones."""
-        if self.builder.metric.power is None:
-            return None
-        rows = self._run.rows
-        return SMALLEST_PREDICTION * float(np.average(rows.y, weights=rows.weight))
+        metric, rows = self.builder.metric, self._run.rows
+        return None if metric.power is None else metric.clip * float(np.average(rows.y, weights=rows.weight))
 
     def decision(self) -> dict[str, Any] | None:
         """Return how classes are decided, and the gain of it; None if no thresholds were requested."""

@@ -268,8 +268,7 @@ class RunDirectory:
             if task is None and are_numbers and is_for_values(settings.metric):
                 task = TaskType.REGRESSION
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
-            if settings.pos_label is not None:
-                target = target.looking_for(settings.pos_label)
+            target = target.looking_for(settings.pos_label)
             tell(TargetWarning, target_hint(target) if target.classes else values_hint(codes))
             tell(TargetWarning, counts_hint(target) if task is None else None)
             weight = _weighed(weight, codes, target, settings)
