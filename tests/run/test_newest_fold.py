@@ -108,6 +108,16 @@ def test_a_refit_is_compared_on_the_newest_rows(folder, tmp_path):
     assert errors[0] < errors[1]  # it has seen these rows
 
 
+@pytest.mark.parametrize(("moments", "resampling"), [(4, "auto"), (4, "3fold"), (2, "holdout")])
+def test_a_refit_takes_few_moments(moments, resampling, tmp_path):
+    """The rows to compare on leave fewer moments than the folds of the run need."""
+    settings = {"budget": "1trials", "space": linear_and_trees, "isolation": "none", "resampling": resampling}
+    AutoRegressor(**settings, run_directory=tmp_path / "run").fit(X, Y, time=np.arange(N) * moments // N)
+    refined = refine_run(tmp_path / "run", refit=True, own_objects={"space": linear_and_trees})
+    assert refined.model_folder.is_dir()
+    assert (refined.refit is None) == (moments == 2)
+
+
 def test_the_newest_fold_is_what_is_exported(folder, tmp_path):
     pytest.importorskip("onnxruntime")
     from cashmere.export import export_onnx

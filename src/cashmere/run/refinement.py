@@ -69,7 +69,8 @@ class RefinedRun:
     model_folder : Path or None
         Folder of that model; None if none was written.
     refit : RefitComparison or None
-        Comparison of one model per member with one per fold; None if nothing was fitted.
+        Comparison of one model per member with one per fold; None if nothing was fitted, or if there is only one group
+        or moment besides the rows to compare on.
     n_unmeasured : int
         Number of trials that were left out because there was no time to measure their latency.
     """
@@ -448,7 +449,7 @@ class _Refinement:
         members = self._builder.ensemble.members
         return [o for o in self._history.successes if o.trial.number in members]
 
-    def compare_refit(self) -> RefitComparison:
+    def compare_refit(self) -> RefitComparison | None:
         """Compare one model per member with one per fold; see `cashmere.run.refit.compare_refit`."""
         return compare_refit(self._run, self._observations(), self._builder.ensemble, self._metric)
 

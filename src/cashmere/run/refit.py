@@ -23,8 +23,8 @@ from cashmere.model.fold_model import FoldModel
 from cashmere.records.trial import Observation
 from cashmere.run.run_directory import RunDirectory
 
-_FOLDS = "5fold"
-"""Resampling of the comparison if the run has a custom splitter."""
+_N_FOLDS = 5
+"""Folds of the comparison if the run has a custom splitter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def refit_on_all_rows(run: RunDirectory, members: Sequence[Observation]) -> tupl
 
 def compare_refit(
     run: RunDirectory, members: Sequence[Observation], ensemble: Ensemble, metric: Metric
-) -> RefitComparison:
+) -> RefitComparison | None:
     """Compare one model per member with those of folds, on the validation rows of the run's first fold.
 
     In time, they are those of the last fold, the newest.
@@ -89,16 +89,27 @@ def compare_refit(
         Combines their predictions.
     metric : Metric
         Metric to compare by; probabilities are neither calibrated nor decided by thresholds.
+
+    Returns
+    -------
+    RefitComparison or None
+        None if the other rows are of one group or moment, which no fold can part.
     """
     y, weight, structure = run.rows.y, run.rows.weight, run.rows.structure
     outer = run.splits[-1 if is_in_time(structure) else 0]
     seen, judged = outer.train, outer.validation
+    of_seen = None if structure is None else structure.take(seen)
+    n_folds = len(run.splits) if isinstance(run.settings.resampling, str) else _N_FOLDS
+    if of_seen is not None:
+        n_folds = min(n_folds, of_seen.most_folds)
+    if n_folds == 0:
+        return None
     inner = make_folds(
         y[seen],
         run.target.task_type,
-        run.settings.resampling if isinstance(run.settings.resampling, str) else _FOLDS,
+        f"{n_folds}fold" if n_folds > 1 else "holdout",
         seed=run.settings.seed,
-        structure=None if structure is None else structure.take(seen),
+        structure=of_seen,
     )
     folds = [Fold(train=seen[fold.train], validation=judged) for fold in inner]
     # The first fold has the seeds of the run's first fold: unless in time, its models are the same.
