@@ -106,5 +106,6 @@ def test_metric_of_the_frequent_class_is_reported():
     assert "'ok', the second in sorted order, to which 90 % of the rows belong. If 'fraud' is what you look" in found
     assert "pos_label='fraud' (--pos-label fraud)" in found
     assert frequent_class_hint(coding, codes, "roc_auc") is None
+    assert frequent_class_hint(coding.looking_for("fraud"), codes, "f1") is None
     assert frequent_class_hint(*TargetCoding.with_codes([0] * 9 + [1]), "f1") is None
     assert frequent_class_hint(*TargetCoding.with_codes([0, 1, 2] * 9), "f1") is None

@@ -17,6 +17,7 @@ from cashmere.exceptions import (
     MetricError,
     RowOrderWarning,
     SchemaError,
+    TargetWarning,
     UnknownNameError,
 )
 from cashmere.space import make_space
@@ -55,6 +56,21 @@ def test_scores_are_those_of_sklearn(rare):
     assert scores.models["f1"][1:].is_monotonic_decreasing
     for _, row in scores.intervals.iterrows():
         assert row["lower"] < row["score"] < row["upper"]
+
+
+def test_other_metrics_of_the_frequent_class_are_reported(tmp_path):
+    X, y = rows(400, 0)
+    names = np.where(y == "yes", "churned", "stays")
+    model = AutoClassifier(run_directory=tmp_path / "run", **QUICK).fit(X, names)
+    own = {"own_objects": {"space": two_algorithms}}
+    for ask in (
+        lambda: model.score_table(X, names, metrics=["log_loss", "f1"]),
+        lambda: cashmere.run.refine_run(tmp_path / "run", metric="f1", **own),
+    ):
+        with pytest.warns(TargetWarning, match="f1 is that of the class 'stays', the second .* pos_label='churned'"):
+            ask()
+    model.score_table(X, names)  # not asked for
+    cashmere.run.refine_run(tmp_path / "run", metric="roc_auc", **own)
 
 
 def test_members_predict_what_the_ensemble_combines(rare):

@@ -120,7 +120,7 @@ def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> s
     >>> frequent_class_hint(coding, codes, "f1").partition(".")[0]
     "The metric f1 is that of the class 'ok', the second in sorted order, to which 67 % of the rows belong"
     """
-    if metric not in _OF_SECOND_CLASS or len(coding.classes) != 2:
+    if metric not in _OF_SECOND_CLASS or len(coding.classes) != 2 or coding.positive == 0:
         return None
     share = float(np.mean(codes == 1))
     if share <= 0.5:
@@ -128,7 +128,7 @@ def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> s
     first, second = coding.classes
     return (
         f"The metric {metric} is that of the class {second!r}, the second in sorted order, to which "
-        f"{100 * share:.0f} % of the rows belong. If {first!r} is what you look for, say so: pos_label={first!r} "
+        f"{100 * share:.0f} % of the rows belong. If {first!r} is what you look for, search with pos_label={first!r} "
         f"(--pos-label {first})."
     )
 

@@ -19,10 +19,18 @@ from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import take_structure
 from cashmere.data.rows import check_weight
 from cashmere.data.schema import label_text
+from cashmere.data.target_hints import frequent_class_hint
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, decide
 from cashmere.evaluation.metrics import Metric, get_metric
-from cashmere.exceptions import DataError, InvalidParameterError, MetricError, RowOrderWarning, UnknownNameError
+from cashmere.exceptions import (
+    DataError,
+    InvalidParameterError,
+    MetricError,
+    RowOrderWarning,
+    TargetWarning,
+    UnknownNameError,
+)
 from cashmere.model.predictor import Predictor
 
 ENSEMBLE = "ensemble"
@@ -128,6 +136,9 @@ def score_table(
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
     target = predictor.target
     used = list(dict.fromkeys(get_metric(each, target.task_type, positive=target.positive) for each in asked))
+    for name in asked:
+        if isinstance(name, str) and (hint := frequent_class_hint(target, codes, name)) is not None:
+            warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())
     names = [metric.name for metric in used]
     if len({*names, *_OTHER_COLUMNS}) < len(names) + len(_OTHER_COLUMNS):
         expected = f"metrics with different names, none of them {', '.join(_OTHER_COLUMNS)}"
@@ -236,7 +247,7 @@ def _normalised(output: AnyArray) -> Float64:
     return exact if exact.ndim == 1 else np.asarray(exact / exact.sum(axis=1, keepdims=True))
 
 
-def usual_metrics(predictor: Predictor, own: Metric | None = None) -> list[str | Metric]:
+def usual_metrics(predictor: Predictor, own: Metric | None = None) -> list[Metric]:
     """Return the metric of the run and the usual ones for the task.
 
     Parameters
@@ -247,14 +258,14 @@ def usual_metrics(predictor: Predictor, own: Metric | None = None) -> list[str |
         The metric of the run. By default its name decides; a custom one, which a model does not contain, is left out.
     """
     target = predictor.target
-    usual = _USUAL[target.task_type]
+    usual = [get_metric(name, target.task_type, positive=target.positive) for name in _USUAL[target.task_type]]
     if own is None and not predictor.information.get("custom_metric", False):
         with contextlib.suppress(UnknownNameError, MetricError):  # custom, in models of earlier versions
             name = str(predictor.information.get("metric"))
             own = get_metric(name, target.task_type, positive=target.positive)
     if own is None:
-        return list(usual)
-    return [own, *(name for name in usual if name != own.name)]
+        return usual
+    return [own, *(metric for metric in usual if metric.name != own.name)]
 
 
 def _loss(metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | None) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import tempfile
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +18,14 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from cashmere.base.caller import level_of_caller
 from cashmere.base.pace import Pace
 from cashmere.base.text import counted
+from cashmere.data.target_hints import frequent_class_hint
 from cashmere.ensembles.limits import Limit
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric
-from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, RunDirectoryError
+from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, RunDirectoryError, TargetWarning
 from cashmere.export.inputs import check_columns_convert
 from cashmere.model.archives import dump_fold_models
 from cashmere.model.files import save_model
@@ -162,6 +165,10 @@ def refine_run(
         if deployable is not None:
             check_columns_convert(run.schema)
         judged_by = run.metric if metric is None else metric_for(metric, run.target)
+        if metric is not None and run.settings.pos_label is None:
+            hint = frequent_class_hint(run.target, run.rows.y, judged_by.name)
+            if hint is not None:
+                warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())
         model = CurrentModel.read(run)
         refinement = _Refinement.begin(
             model,
