@@ -65,6 +65,11 @@ def test_intervals_of_what_is_never_negative_are_not_negative_either(tmp_path):
     low, high = model.predict_interval(X, 0.95).T
     assert low.min() == 0 < high.min()
     assert np.mean((low <= size) & (size <= high)) > 0.9
+    rising = AutoRegressor(resampling="3fold", **settings(tmp_path / "rising")).fit(X, np.exp(X[:, 0]))
+    predicted, (low, high) = rising.predict(X - 2), rising.predict_interval(X - 2).T
+    assert predicted.min() < 0
+    assert np.all(low >= np.minimum(predicted, 0) - 1e-6)
+    assert np.all((low <= predicted + 1e-6) & (predicted <= high + 1e-6))
     shifted = AutoRegressor(resampling="3fold", **settings(tmp_path / "shifted")).fit(X, size - 1)
     assert shifted.predict_interval(X, 0.95).min() < -1
 

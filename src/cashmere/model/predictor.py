@@ -158,7 +158,8 @@ class Predictor:
 
         The intervals contain the true value of about the share `coverage` of rows, if these are distributed like the
         training rows. Their width depends on the errors of all rows, hardly on the row itself; see
-        `cashmere.ensembles.conformal`. If no target in training is below 0, no bound is.
+        `cashmere.ensembles.conformal`. If no target in training is below 0, a bound is so only where the
+        prediction is.
 
         Parameters
         ----------
@@ -179,9 +180,15 @@ class Predictor:
         if self.target.task_type.is_classification:
             raise UsageError("predict_interval exists for regression; this model predicts classes. Use predict_set.")
         scores, outputs = self._scores(coverage), self._of_folds(self._frame(table))
-        bounds = np.concatenate([scores.intervals(parts, coverage) for parts in outputs])
         lowest = self.information.get("lowest_target")
-        return np.maximum(bounds, 0.0) if isinstance(lowest, int | float) and lowest >= 0 else bounds
+        is_bounded = isinstance(lowest, int | float) and lowest >= 0
+        intervals = []
+        for parts in outputs:
+            bounds = scores.intervals(parts, coverage)
+            if is_bounded:  # a prediction may be negative all the same, and belongs to its interval
+                bounds = np.maximum(bounds, np.minimum(np.mean(parts, axis=0), 0.0)[:, None])
+            intervals.append(bounds)
+        return np.concatenate(intervals)
 
     def predict_set(self, table: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Predict by CV+ the classes each row may belong to, shape ``(n_rows, n_classes)``; columns as in `classes_`.
