@@ -130,7 +130,16 @@ def test_too_few_groups_or_moments_are_refused(labels, kind, resampling, text):
 
 @pytest.mark.parametrize(
     ("labels", "kind", "expected"),
-    [("aabb", GROUPS, "2fold"), ("abcdef", GROUPS, "5fold"), ([1, 2, 3], TIME, "2fold"), ([1, 2], TIME, "holdout")],
+    [
+        ("aabb", GROUPS, "2fold"),
+        ("abcdef", GROUPS, "5fold"),
+        ([1, 2, 3], TIME, "2fold"),
+        ([1, 2], TIME, "holdout"),
+        ([1, 2, 3, 4, 5, 6], TIME, "3fold"),  # the older half only trains
+        (list(range(20)), TIME, "5fold"),
+        ([1, 2, 3, 4, 4, 4, 4, 4], TIME, "holdout"),
+        ([4, 1, 1, 1, 1, 1, 2, 3], TIME, "3fold"),
+    ],
 )
 def test_automatic_folds_are_not_more_than_groups_allow(labels, kind, expected):
     assert choose_resampling(100, structure=RowStructure.from_values(list(labels), kind)) == expected

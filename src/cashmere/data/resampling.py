@@ -161,7 +161,7 @@ def choose_resampling(
     else:
         wanted = 1
     if structure is not None:
-        wanted = min(wanted, structure.most_folds)
+        wanted = min(wanted, structure.usual_folds)
     return f"{wanted}fold" if wanted > 1 else "holdout"
 
 

@@ -100,6 +100,14 @@ class RowStructure:
             return max(0, n_values - 1)
         return n_values if n_values > 1 else 0
 
+    @property
+    def usual_folds(self) -> int:
+        """Largest usual number of folds: in time, the moments of the newer half of the rows, so that the older trains."""
+        if self.kind is not StructureKind.TIME:
+            return self.most_folds
+        older = np.partition(self.codes, len(self.codes) // 2)[len(self.codes) // 2]
+        return min(self.most_folds, int(self.codes.max()) + 1 - int(older))
+
     def take(self, rows: IntArray) -> RowStructure:
         """Return the structure of some rows, renumbered without gaps."""
         codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
