@@ -30,6 +30,14 @@ def one_openmp_thread() -> AbstractContextManager[Any]:
     return limits
 
 
+def learner_threads(n_threads: int) -> AbstractContextManager[Any]:
+    """Let learners without a parameter for threads use so many inside a ``with`` block, and BLAS one."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits({"openmp": n_threads, "blas": 1})
+    return limits
+
+
 @functools.cache
 def _openmp() -> Any:
     from threadpoolctl import ThreadpoolController

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.threads import learner_threads
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.following import FollowedFolds
@@ -166,7 +166,7 @@ class _Evaluation:
         X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
         clock = time.perf_counter()
         context = self._context(k, X_train, categorical)
-        with threadpool_limits(context.n_threads, user_api="openmp"):  # of learners without a parameter for threads
+        with learner_threads(context.n_threads):
             model = fit_fold_model(
                 self._space.build(self._trial.configuration, context),
                 self._encoding,
@@ -188,15 +188,13 @@ class _Evaluation:
 
     def follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
         """Follow the path on all folds at once; if the trial may be stopped early, let the folds begin one by one."""
-        # For learners without a parameter for threads. Finding the libraries takes milliseconds: once for all folds.
-        with threadpool_limits(
-            self._n_threads(self._folds.load(0, self._encoding, self._trial.fidelity)[0]), user_api="openmp"
-        ):
+        # Finding the libraries takes milliseconds: once for all folds.
+        with learner_threads(self._n_threads(self._folds.load(0, self._encoding, self._trial.fidelity)[0])):
             return self._follow_folds(path, supervisor)
 
     def _follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
         n_folds = len(self._folds.folds)
-        metric = self._metric if path.metric is None else get_metric(path.metric, self._profile.task_type)
+        metric = self._metric.smooth if path.metric is None else get_metric(path.metric, self._profile.task_type)
         positions = path.positions(len(self._train_rows(0)), self._n_classes)
         followed = FollowedFolds(
             path.name,
@@ -205,7 +203,6 @@ class _Evaluation:
             functools.partial(self._pooled_loss, metric),
             n_folds=n_folds,
             beyond=path.beyond,
-            is_smooth=metric.needs != "labels",
         )
         is_raced = self._trial.stop_above < float("inf")
         reached_end = True
@@ -230,7 +227,7 @@ class _Evaluation:
     def fit_to(self, k: int, path: PathParameter, followed: FollowedPath) -> FoldModel:
         """Fit one fold up to the chosen position, through all earlier ones."""
         X_train = self._folds.load(k, self._encoding, self._trial.fidelity)[0]
-        with threadpool_limits(self._n_threads(X_train), user_api="openmp"):
+        with learner_threads(self._n_threads(X_train)):
             begun = self._begin_path(k, path)
             for position in followed.positions[: followed.positions.index(followed.chosen) + 1]:
                 begun.advance(position)
