@@ -73,6 +73,17 @@ def test_other_metrics_of_the_frequent_class_are_reported(tmp_path):
     cashmere.run.refine_run(tmp_path / "run", metric="roc_auc", **own)
 
 
+def test_weights_may_be_a_column(rare):
+    X, y = rows(100, 1)
+    weight = np.arange(100) % 3
+    expected = rare.score_table(X, y, sample_weight=weight).intervals
+    weighed = X.assign(seen=weight)
+    pd.testing.assert_frame_equal(rare.score_table(weighed, y, sample_weight="seen").intervals, expected)
+    assert list(weighed) == [*"abc", "seen"]
+    with pytest.raises(UnknownNameError, match="'sene'"):
+        rare.score_table(weighed, y, sample_weight="sene")
+
+
 def test_members_predict_what_the_ensemble_combines(rare):
     X, y = rows(50, 2)
     predictor = rare._predictor

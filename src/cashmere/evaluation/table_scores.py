@@ -15,6 +15,7 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.data.frames import to_frame
+from cashmere.data.reading import take_column
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import take_structure
 from cashmere.data.rows import check_weight
@@ -102,8 +103,8 @@ def score_table(
         The target, with labels as in training.
     metrics : sequence of str or Metric, optional
         By default the metric of the run and the usual ones for the task.
-    sample_weight : (n_rows,) array-like, optional
-        Row weights, at least 0.
+    sample_weight : str or (n_rows,) array-like, optional
+        Row weights, at least 0: the name of a column of `X`, or the values.
     groups : str or (n_rows,) array-like, optional
         Groups of rows that belong together, such as those of a patient: the name of a column of `X`, or the values.
         Intervals then say how scores vary from group to group: the bootstrap draws groups instead of rows.
@@ -128,10 +129,13 @@ def score_table(
         print(scores.intervals)
     """
     predictor = model if isinstance(model, Predictor) else Predictor.load(model)
+    frame = to_frame(X, columns=[column.name for column in predictor.schema.columns])
+    if isinstance(sample_weight, str):
+        frame = frame.copy(deep=False)
+        sample_weight = take_column(frame, sample_weight, "weights")
     hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups)
     if hint is not None:
         warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
-    frame = to_frame(X, columns=[column.name for column in predictor.schema.columns])
     codes = predictor.target.encode(y, n_rows=len(frame))
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
     target = predictor.target
