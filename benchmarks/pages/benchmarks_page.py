@@ -15,6 +15,7 @@ from benchmarks.pages import (
     ensemble_contest,
     first_configurations,
     free_candidates,
+    label_metrics,
     large_tables,
     larger_recordings,
     last_steps,
@@ -85,6 +86,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from absolute_errors.parts()
     yield from deviances.parts()
     yield from rare_classes.parts()
+    yield from label_metrics.parts()
     yield from coverage.parts()
     yield from newest_fold.parts()
     yield _deadline()

@@ -18,7 +18,7 @@ from cashmere.data.resampling import make_folds
 from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.following import FollowedFolds
-from cashmere.evaluation.metrics import get_metric
+from cashmere.evaluation.metrics import METRICS, get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.model.archives import load_fold_models
 from cashmere.records.cause import CauseKind
@@ -114,11 +114,20 @@ def test_position_follows_from_the_pooled_losses(objective):
     assert outcome.cut_short is None
 
 
-def follow(losses, **options):
+def test_metrics_of_labels_keep_the_position_with_the_lowest_brier_score(four_folds):
+    counting = dataclasses.replace(four_folds, metric=get_metric("accuracy", TaskType.BINARY))
+    outcome, folds = counting(make_trial(counting)), PreparedFolds(counting.folder)
+    y = folds.y[folds.validation_rows]
+    kept = np.argmin(outcome.path.losses) + 1
+    assert outcome.path.losses[kept] == pytest.approx(METRICS["brier"].loss(y, outcome.predictions), rel=1e-6)
+    assert outcome.loss == pytest.approx(counting.metric.loss(y, outcome.predictions))
+
+
+def follow(losses):
     """Return how many positions a path with these losses is followed to."""
     pooled = iter(losses)
     positions = tuple(range(1, len(losses) + 1))
-    followed = FollowedFolds("rounds", positions, 2, lambda _: next(pooled), n_folds=1, **options)
+    followed = FollowedFolds("rounds", positions, 2, lambda _: next(pooled), n_folds=1)
     followed.begin(FlatPath)
     assert followed.follow(seconds_left=lambda: np.inf)
     return len(followed.losses)
@@ -148,10 +157,6 @@ EARLY = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
 )
 def test_patience(losses, n_positions):
     assert follow(losses) == n_positions
-
-
-def test_counted_labels_are_followed_with_patience_all_along():
-    assert follow([*EARLY, 0.21, 0.1, 0.1, 0.1, 0.05], is_smooth=False) == 12
 
 
 def test_every_position_of_all_folds_is_a_checkpoint(four_folds):

@@ -6,11 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from sklearn.metrics import recall_score
 
 from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.task import TaskType
 from cashmere.ensembles.pool import MAX_ROWS, ValidationPool
-from cashmere.evaluation.metrics import get_metric, metric_from_callable
+from cashmere.ensembles.selection import select_ensemble
+from cashmere.ensembles.threshold import as_certain, decide
+from cashmere.evaluation.metrics import METRICS, get_metric, metric_from_callable
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
 
@@ -311,6 +314,29 @@ def test_thresholds_lower_the_loss_and_the_cross_fitted_loss_with_it(method):
     assert tuned.loss <= tuned.cross_fit(whole) + 0.02
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "g_mean", "mcc", metric_from_callable(recall_score)])
+def test_metrics_of_labels_select_by_probabilities(metric):
+    whole, y = imbalanced(8)
+    chosen, by_brier = builder(y, metric=metric), builder(y, metric="brier")
+    for each in (chosen, by_brier):
+        each.update(whole)
+    assert chosen.weights == by_brier.weights
+    combined = chosen.ensemble.combine([whole.observations[n].predictions for n in chosen.ensemble.members])
+    decided = as_certain(decide(combined, chosen.thresholds), 2)
+    assert chosen.loss == pytest.approx(chosen.metric.loss(y, decided, None))
+
+
+def test_without_thresholds_the_metric_selects():
+    whole, y = imbalanced(8)
+    chosen = builder(y, metric="g_mean", decision_threshold="none")
+    expected = select_ensemble(
+        [each.predictions for each in whole.observations], y, METRICS["g_mean"], size=10, tie="secondary"
+    )
+    chosen.update(whole)
+    assert list(chosen.weights.values()) == pytest.approx(expected.weights[expected.weights > 0].tolist())
+    assert chosen.loss == pytest.approx(expected.trajectory[-1])
+
+
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "roc_auc"])
 def test_auto_leaves_accuracy_and_probability_metrics_alone(metric):
     whole, y = imbalanced(3)
@@ -333,7 +359,7 @@ def test_probability_metric_is_tuned_for_balanced_accuracy_when_asked_and_keeps_
 
 def test_given_threshold_is_used_and_judged():
     whole, y = imbalanced(3)
-    fixed, plain = (builder(y, metric="balanced_accuracy", decision_threshold=t) for t in (0.1, "none"))
+    fixed, plain = (builder(y, "best", "balanced_accuracy", decision_threshold=t) for t in (0.1, "none"))
     np.testing.assert_allclose(fixed.thresholds, [0.9, 0.1])
     for each in (fixed, plain):
         each.update(whole)

@@ -46,8 +46,6 @@ class FollowedFolds:
         Total number of folds.
     beyond : int
         See `PathParameter.beyond`.
-    is_smooth : bool
-        Whether small changes of a model change the loss, unlike losses that count labels; if so, patience ends sooner.
 
     Attributes
     ----------
@@ -66,10 +64,9 @@ class FollowedFolds:
         *,
         n_folds: int,
         beyond: int = 0,
-        is_smooth: bool = True,
     ) -> None:
         self._name, self._positions, self._patience, self._pooled_loss = name, positions, patience, pooled_loss
-        self._n_folds, self._beyond, self._is_smooth = n_folds, beyond, is_smooth
+        self._n_folds, self._beyond = n_folds, beyond
         self._paths: list[FoldPath] = []
         self._predictions: list[dict[int, Predictions]] = []
         self._reached: list[int] = []
@@ -127,7 +124,7 @@ class FollowedFolds:
         if i - self.best >= self._patience:
             return True
         before = min((loss for loss in self.losses[:i] if math.isfinite(loss)), default=math.inf)
-        return self._is_smooth and i >= _LATE and not self.losses[i] < before - _LEAST_GAIN * abs(before)
+        return i >= _LATE and not self.losses[i] < before - _LEAST_GAIN * abs(before)
 
     def _advance_all(self, i: int) -> bool:
         """Advance every fold to position i; return False if one diverges, which is an error at the first position."""

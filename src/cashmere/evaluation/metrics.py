@@ -76,6 +76,14 @@ class Metric:
     power: float | None = None
     is_mean: bool = False
 
+    @property
+    def smooth(self) -> Metric:
+        """The Brier score if this metric counts labels, else this metric.
+
+        Counts change in steps, so few rows tell similar candidates apart badly: docs/benchmarks.md#metrics-of-classes.
+        """
+        return METRICS["brier"] if self.needs == "labels" else self
+
     def loss(self, y: AnyArray, predictions: AnyArray, weight: AnyArray | None = None, /) -> float:
         """Return the loss; smaller is better.
 

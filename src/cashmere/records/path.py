@@ -16,7 +16,8 @@ class FollowedPath:
     positions : tuple of float
         The values, in the order in which the fit reached them.
     losses : tuple of float
-        At each of them, the loss of the predictions for all validation rows together.
+        At each of them, the loss of the predictions for all validation rows together; for metrics of labels, the Brier
+        score.
     chosen : float
         The value with the lowest loss.
     """

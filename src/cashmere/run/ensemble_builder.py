@@ -125,6 +125,9 @@ class EnsembleBuilder:
             if positive == 0:  # `decide` gives a tie to the second class, and it belongs to the first
                 self.thresholds = np.array([decision_threshold, np.nextafter(1 - decision_threshold, 1)])
         self.decision_gain: float | None = None
+        # Without thresholds, only the metric itself looks for a rare class.
+        is_decided = self.decides_by_threshold or metric == METRICS["accuracy"]
+        self._selects_by = metric.smooth if is_decided else metric
         # Other metrics, which compare rows or count labels, do not clearly improve.
         self._averages = method == "selection" and (self._calibrates or metric.needs == "values")
         # In time, only the newest of the models predicts new rows; elsewhere, their mean does.
@@ -134,7 +137,7 @@ class EnsembleBuilder:
         # Caches what it has computed for earlier observations; the result is that of a fresh selection.
         self._selection = None
         if method == "selection":
-            self._selection = IncrementalSelection(pool.y, metric, size=size, weight=pool.weight, tie=_TIE)
+            self._selection = self._new_selection(pool)
 
     @property
     def weights(self) -> dict[int, float]:
@@ -179,6 +182,9 @@ class EnsembleBuilder:
         """
         repeated = sum(weight for number, weight in self.weights.items() if number in averages)
         self.choose_by(averages, only=repeated >= _ENOUGH_REPEATED)
+
+    def _new_selection(self, pool: ValidationPool) -> IncrementalSelection:
+        return IncrementalSelection(pool.y, self._selects_by, size=self._size, weight=pool.weight, tie=_TIE)
 
     def update(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
         """Choose again from everything observed.
@@ -405,9 +411,13 @@ class EnsembleBuilder:
         rng = np.random.default_rng(self._seed)
         if self._method == "selection":
             if selection is None:
-                selection = IncrementalSelection(pool.y, self.metric, size=self._size, weight=pool.weight, tie=_TIE)
+                selection = self._new_selection(pool)
             result = selection.select(numbers, predictions, rng=rng, allowed=allowed, stop=stop)
-            return ensemble_of_selection(numbers, result)
+            ensemble, loss = ensemble_of_selection(numbers, result)
+            if self._selects_by is not self.metric:
+                combined = ensemble.combine([predictions[i] for i in result.members.tolist()])
+                loss = self.metric.loss(pool.y, combined, pool.weight)
+            return ensemble, loss
         return build_ensemble(
             self._method,
             numbers,

@@ -99,8 +99,8 @@ class PathParameter:
         Name of a hyper-parameter, such as a learning rate, to which the speed of the path is proportional: with twice
         its value, the lowest loss comes after half as many positions.
     metric : str or None
-        Name of the metric that chooses the position; None: that of the search. For parameters of calibration, which
-        labels and ranks, and so most metrics, hardly depend on.
+        Name of the metric that chooses the position; None: that of the search, or the Brier score if it counts labels.
+        For parameters of calibration, which ranks, and so some metrics, do not depend on.
     tasks : frozenset of TaskType
         Where the algorithm is followed; elsewhere, it is fitted as without a path.
     """
