@@ -102,7 +102,7 @@ class RowStructure:
 
     @property
     def usual_folds(self) -> int:
-        """Most folds that "auto" takes: in time, the moments of the newer half of the rows, so that the older trains."""
+        """Most folds that "auto" takes: in time, one per moment of the newer half of the rows, as the older trains."""
         if self.kind is not StructureKind.TIME:
             return self.most_folds
         older = np.partition(self.codes, len(self.codes) // 2)[len(self.codes) // 2]
