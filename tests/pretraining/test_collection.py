@@ -335,9 +335,9 @@ def test_configurations_that_a_table_does_not_offer_have_no_loss(tables, tmp_pat
 
 
 def test_an_evaluation_that_hangs_or_crashes_costs_only_itself(tables, tmp_path, monkeypatch):
-    monkeypatch.setattr(collection, "WALL_FACTOR", 5.0)
+    monkeypatch.setattr(collection, "WALL_FACTOR", 5.0)  # first fits load libraries
     work = tmp_path / "work"
-    found = gather(tables[:1], work, space=hostile_space, n_configurations=5, limit_seconds=0.6, n_workers=2)
+    found = gather(tables[:1], work, space=hostile_space, n_configurations=5, limit_seconds=1.0, n_workers=2)
     failed = np.isnan(found.tables[0].losses)
     assert failed.tolist() == [values["algorithm"] == "hostile" for values in found.configurations]
     records = [json.loads(line) for line in (work / "first.jsonl").read_text().splitlines()[1:]]
@@ -346,7 +346,7 @@ def test_an_evaluation_that_hangs_or_crashes_costs_only_itself(tables, tmp_path,
     assert (status["fail"], status["compute"], status["sleep"]) == ("error", "timeout", "timeout")
     assert status["compute in native code"] == "timeout"
     assert status["crash"] in ("error", "timeout")  # a dead worker that was slow counts as ended by its own clock
-    assert all(record["seconds"] <= 0.6 for record in records)
+    assert all(record["seconds"] <= 1.0 for record in records)
 
 
 KILLED = """
