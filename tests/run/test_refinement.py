@@ -108,6 +108,22 @@ def test_another_metric_chooses_and_tunes_thresholds(folder, front, tmp_path):
     assert refined.before["score"] is None
 
 
+def test_another_threshold_keeps_the_ensemble(folder, tmp_path):
+    refined = refine_run(folder, decision_threshold=0.2, out=tmp_path / "careful")
+    before, after = Predictor.load(folder), Predictor.load(tmp_path / "careful")
+    assert after.decision_threshold_ == pytest.approx(0.2) != before.decision_threshold_
+    np.testing.assert_allclose(after.predict_proba(X), before.predict_proba(X))
+    np.testing.assert_array_equal(after.predict(X) == after.classes_[1], after.predict_proba(X)[:, 1] >= 0.2)
+    assert len(refined.front) == 1 and refined.front["chosen"].all()
+    assert not after.information["decision"]["tuned"]
+    for wrong in (1.5, "often"):
+        with pytest.raises(
+            InvalidParameterError, match="decision_threshold must be 'auto', 'tune', 'none' or a number"
+        ):
+            refine_run(folder, decision_threshold=wrong, out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
 def test_members_can_be_stacked(folder, front, tmp_path):
     refined = refine_run(folder, ensemble="stacking", out=tmp_path / "stacked")
     assert isinstance(Predictor.load(tmp_path / "stacked").ensemble, StackedEnsemble)

@@ -10,7 +10,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunFolder, plain, say, typed_errors
+from cashmere.cli.terminal import Quiet, RunFolder, number_or_name, plain, say, typed_errors
 
 
 @app.command()
@@ -27,6 +27,13 @@ def refine(
     ] = None,
     ensemble: Annotated[
         str | None, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
+    ] = None,
+    decision_threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|NUMBER",
+            help="How to decide classes: auto, tune, none, or a probability (default: as in the run).",
+        ),
     ] = None,
     deployable: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="Choose among what 'cashmere export' can write: onnx.")
@@ -57,6 +64,7 @@ def refine(
             max_size=max_size,
             metric=metric,
             ensemble=ensemble,
+            decision_threshold=None if decision_threshold is None else number_or_name(decision_threshold),
             deployable=deployable,
             refit=refit,
             out=out,

@@ -23,6 +23,7 @@ from cashmere.cli.terminal import (
     TableName,
     TaskChoice,
     TaskKind,
+    number_or_name,
     say,
     say_error,
     typed_errors,
@@ -210,7 +211,7 @@ def fit(
             repeats=int(repeats) if repeats is not None and repeats.isdecimal() else repeats,
             class_weight=class_weight,
             monotone=monotone,
-            decision_threshold=_number_or_name(decision_threshold),
+            decision_threshold=number_or_name(decision_threshold),
             pos_label=pos_label,
             fold_racing=fold_racing,
             workers=workers,
@@ -326,10 +327,3 @@ def seconds_since_start() -> float:
     import psutil
 
     return max(0.0, now() - psutil.Process().create_time())
-
-
-def _number_or_name(text: str) -> str | float:
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -114,6 +114,14 @@ def say_error(text: str) -> None:
     print(clean_text(text, _MESSAGE_LIMIT, multiline=True), file=sys.stderr, flush=True)
 
 
+def number_or_name(text: str) -> str | float:
+    """Return the value of an option that takes a number or a name."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def plain(value: object) -> Text:
     """Return a value as a cell of a printed table: cleaned, and not read as markup."""
     from rich.text import Text

@@ -362,6 +362,11 @@ class EnsembleBuilder:
             return self.metric.needs == "labels" and self.metric != METRICS["accuracy"]
         return self._decision_threshold != "none"
 
+    @property
+    def tunes_thresholds(self) -> bool:
+        """Whether thresholds, if there are any, are tuned rather than given."""
+        return isinstance(self._decision_threshold, str)
+
     def _thresholds(
         self,
         combined: Float64,
@@ -369,7 +374,7 @@ class EnsembleBuilder:
         stop: Stop,
     ) -> tuple[Float64 | None, float | None]:
         """Return the thresholds for predictions of an ensemble, and their gain."""
-        if not isinstance(self._decision_threshold, str):
+        if not self.tunes_thresholds:
             before, after = (self._decided_loss(combined, pool, t) for t in (None, self.thresholds))
             return self.thresholds, before - after
         found = tune_thresholds(

@@ -196,7 +196,7 @@ class GrowingModel:
             "greater_is_better": builder.decision_metric.greater_is_better,
             "thresholds": None if builder.thresholds is None else builder.thresholds.tolist(),
             "gain": builder.decision_gain,
-            "tuned": isinstance(self._run.settings.decision_threshold, str),
+            "tuned": builder.tunes_thresholds,
         }
 
     def joined_losses(self, history: History) -> JoinedLossesFact | None:

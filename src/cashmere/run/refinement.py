@@ -99,6 +99,7 @@ def refine_run(
     max_size: str | float | None = None,
     metric: Any = None,
     ensemble: str | None = None,
+    decision_threshold: str | float | None = None,
     deployable: str | None = None,
     refit: bool = False,
     out: str | Path | None = None,
@@ -121,6 +122,10 @@ def refine_run(
         Metric for which ensembles are selected; by default that of the run.
     ensemble : {"selection", "bagging", "stacking", "best"}, optional
         How members are chosen and combined. Limits require ``"selection"``, which is the default.
+    decision_threshold : {"auto", "tune", "none"} or float, optional
+        How classes are decided, as in a search; by default as in that of the run. With nothing else but `refit`, no
+        smaller ensembles are sought: the ensemble is the one that the search ended with, if it had time for its last
+        step.
     deployable : {"onnx"}, optional
         Select only among trials whose models convert to ONNX, see `cashmere.export`.
     refit : bool
@@ -157,10 +162,12 @@ def refine_run(
             {"ensemble": ensemble, **bounds.given},
         )
     check_deployable(deployable)
-    asked = (out, metric, ensemble, deployable)
-    writes = refit or bounds.are_given or any(each is not None for each in asked)
+    chooses = bounds.are_given or any(each is not None for each in (metric, ensemble, deployable))
+    writes = refit or chooses or any(each is not None for each in (out, decision_threshold))
     with RunDirectory.open(folder, own_objects, searches=False) as run:
-        replace(run.settings, ensemble=ensemble or _SELECTION).check_task(run.target.task_type)
+        decision = run.settings.decision_threshold if decision_threshold is None else decision_threshold
+        settings = replace(run.settings, ensemble=ensemble or _SELECTION, decision_threshold=decision)
+        settings.check_task(run.target.task_type)
         model_folder = _new_folder(run.folder, out) if writes else None
         if deployable is not None:
             check_columns_convert(run.schema)
@@ -173,12 +180,14 @@ def refine_run(
         refinement = _Refinement.begin(
             model,
             metric=judged_by,
-            method=ensemble or _SELECTION,
+            method=settings.ensemble,
+            decision_threshold=decision,
             convertible=deployable is not None,
             refit=refit,
             folder=model_folder,
         )
-        points = refinement.points(bounds)
+        keeps = decision_threshold is not None and not chooses
+        points = [refinement.as_searched()] if keeps else refinement.points(bounds)
         chosen, after = refinement.write(points, bounds) if writes else (None, None)
         return RefinedRun(
             front=refinement.front(points, chosen),
@@ -270,6 +279,7 @@ class _Refinement:
         *,
         metric: Metric,
         method: str,
+        decision_threshold: str | float,
         convertible: bool,
         refit: bool,
         folder: Path | None,
@@ -289,7 +299,7 @@ class _Refinement:
             pool=pool,
             seed=run.settings.seed,
             has_model=set(trials.numbers).__contains__,
-            decision_threshold=run.settings.decision_threshold,
+            decision_threshold=decision_threshold,
             positive=run.target.positive,
             n_fold_models=1 if refit else len(run.splits),
         )
@@ -319,6 +329,11 @@ class _Refinement:
             found.setdefault(point.members, point)
         points = _front(found.values())
         return sorted(_front([self._cross_fitted(point) for point in points]), key=lambda point: point.expected_loss)
+
+    def as_searched(self) -> _Point:
+        """Return the ensemble chosen as at the end of a search."""
+        self._model.choose_finally(self._history)
+        return self._current((), self._builder.cross_fit(self._history))
 
     def _grid(self, bounds: _Bounds, whole: _Point) -> Iterator[tuple[Limit, ...]]:
         """Yield the limits to select under: the given ones, alone and with tighter ones of each kind and of both."""
