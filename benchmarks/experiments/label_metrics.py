@@ -10,7 +10,6 @@ then give decision thresholds for the metric, except for accuracy. Test rows jud
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +31,9 @@ POOL = 40
 
 SIZE = 25
 PARTS = 5
+
+WAYS = ("by_brier", "by_log_loss", "by_mean")
+"""What is compared with the choice by the metric."""
 
 METRIC_NAMES = ("accuracy", "balanced_accuracy", "f1", "f1_macro", "g_mean", "mcc")
 
@@ -63,35 +65,32 @@ class ChosenBy:
     by_mean: float
 
 
-def judge(history: RecordedHistory, metric_name: str, seeds: Iterable[int]) -> Iterator[ChosenBy]:
-    """Choose and judge ensembles, each from a pool of another seed; F1 is that of the rarer class."""
-    metric = METRICS[metric_name]
-    for seed in seeds:
-        split = _rarer_last(redraw_split(history, seed))
-        rng = np.random.default_rng(seed)
-        pool = rng.choice(split.succeeded, min(POOL, len(split.succeeded)), replace=False)
-        validation, test = (part[pool].astype(np.float64) for part in (split.validation, split.test))
-        y, y_test = split.y_validation, split.y_test
-        part = rng.permutation(len(y)) % PARTS
+def judge(history: RecordedHistory, metric_name: str, seed: int) -> ChosenBy:
+    """Choose ensembles from one pool, and judge them; F1 is that of the rarer class."""
+    split = _rarer_last(redraw_split(history, seed))
+    rng = np.random.default_rng(seed)
+    pool = rng.choice(split.succeeded, min(POOL, len(split.succeeded)), replace=False)
+    validation, test = (part[pool].astype(np.float64) for part in (split.validation, split.test))
+    y, y_test = split.y_validation, split.y_test
+    part = rng.permutation(len(y)) % PARTS
 
-        def weights(by: str, rows: np.ndarray | slice = slice(None)) -> Float64:
-            chosen = select_ensemble(validation[:, rows], y[rows], METRICS[by], size=SIZE, tie="secondary")  # noqa: B023
-            return chosen.weights
+    def weights(by: str, rows: np.ndarray | slice = slice(None)) -> Float64:
+        return select_ensemble(validation[:, rows], y[rows], METRICS[by], size=SIZE, tie="secondary").weights
 
-        def loss(weights: Float64) -> float:
-            combined, unseen = (np.tensordot(weights, each, 1) for each in (validation, test))  # noqa: B023
-            return _decided_loss(combined, y, unseen, y_test, metric)  # noqa: B023
+    def loss(weights: Float64) -> float:
+        combined, unseen = (np.tensordot(weights, each, 1) for each in (validation, test))
+        return _decided_loss(combined, y, unseen, y_test, METRICS[metric_name])
 
-        yield ChosenBy(
-            recording=history.name,
-            metric=metric_name,
-            seed=seed,
-            rarest=float(np.bincount(y_test).min() / len(y_test)),
-            by_metric=loss(weights(metric_name)),
-            by_brier=loss(weights("brier")),
-            by_log_loss=loss(weights("log_loss")),
-            by_mean=loss(np.mean([weights("brier", part != k) for k in range(PARTS)], axis=0)),
-        )
+    return ChosenBy(
+        recording=history.name,
+        metric=metric_name,
+        seed=seed,
+        rarest=float(np.bincount(y_test).min() / len(y_test)),
+        by_metric=loss(weights(metric_name)),
+        by_brier=loss(weights("brier")),
+        by_log_loss=loss(weights("log_loss")),
+        by_mean=loss(np.mean([weights("brier", part != k) for k in range(PARTS)], axis=0)),
+    )
 
 
 def _rarer_last(history: RecordedHistory) -> RecordedHistory:
@@ -117,16 +116,20 @@ def _decided_loss(combined: Float64, y: np.ndarray, unseen: Float64, y_test: np.
     return metric.loss(y_test, as_certain(codes, unseen.shape[1]), None)
 
 
+def log_ratios(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return logarithms of the ratios of mean losses to the choice by the metric, a row per metric and recording."""
+    losses = rows.groupby(["metric", "recording"])[["by_metric", *WAYS]].mean()
+    return losses[list(WAYS)].div(losses["by_metric"], axis=0).transform(np.log)
+
+
 def summarise(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the changes of the loss in per cent against the choice by the metric, by metric.
 
     Means and numbers are over recordings, of each the mean loss of its pools.
     """
-    ways = ["by_brier", "by_log_loss", "by_mean"]
-    losses = rows.groupby(["metric", "recording"])[["by_metric", *ways]].mean()
-    logs = losses[ways].div(losses["by_metric"], axis=0).transform(np.log)
+    logs = log_ratios(rows)
     changes = {}
-    for way in ways:
+    for way in WAYS:
         by_metric = logs[way].groupby("metric")
         changes[way, "mean %"] = 100 * np.expm1(by_metric.mean())
         changes[way, "lower"] = by_metric.agg(lambda values: (values < 0).sum()).astype(int)
@@ -151,5 +154,5 @@ def main(arguments: argparse.Namespace) -> None:
             if metric == "f1" and history.validation.shape[2] > 2:
                 continue
             seeds = [seed for seed in range(arguments.pools) if (history.name, metric, seed) not in done]
-            file.add(judge(history, metric, seeds))
+            file.add(judge(history, metric, seed) for seed in seeds)
     console.print(summarise(file.frame(seed=range(arguments.pools))).to_string())

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.pages.kept_rows import Frame, kept
+from benchmarks.experiments.label_metrics import WAYS, log_ratios
+from benchmarks.pages.kept_rows import kept
 from benchmarks.pages.statement import Body, Statement, row
 
 HEADER = (
@@ -14,15 +15,13 @@ HEADER = (
     "| mean of five, % |"
 )
 
-_WAYS = ("by_brier", "by_log_loss", "by_mean")
-
 
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
-    logs = _logs()
+    logs = log_ratios(kept("label_metrics"))
     lines = []
     for metric, of in logs.groupby("metric"):
-        cells = [f"{100 * np.expm1(of[way].mean()):+.1f}" for way in _WAYS]
+        cells = [f"{100 * np.expm1(of[way].mean()):+.1f}" for way in WAYS]
         lines.append(row(f"`{metric}`", str(len(of)), str(int((of["by_brier"] < 0).sum())), *cells))
     yield Body(header=HEADER, lines=tuple(lines))
     yield Statement(
@@ -34,10 +33,3 @@ def parts() -> Iterator[Statement | Body]:
             "median": 100 * -np.expm1(logs["by_brier"].median()),
         },
     )
-
-
-def _logs() -> Frame:
-    """Return logarithms of the ratios of mean losses to the choice by the metric, a row per metric and recording."""
-    losses = kept("label_metrics").groupby(["metric", "recording"])[["by_metric", *_WAYS]].mean()
-    logs: Frame = np.log(losses[list(_WAYS)].div(losses["by_metric"], axis=0))
-    return logs

@@ -217,9 +217,11 @@ class EnsembleBuilder:
             numbers, stacks, losses, self.pool, stop, allowed=allowed, selection=self._selection
         )
         thresholds, gain = self.thresholds, self.decision_gain
-        if self.decides_by_threshold:
+        if loss is None or self.decides_by_threshold:
             stack = dict(zip(numbers, stacks, strict=True))
             combined = ensemble.combine([stack[number] for number in ensemble.members])
+            if loss is None:
+                loss = self.metric.loss(self.pool.y, combined, self.pool.weight)
             loss, thresholds, gain = self._decide(combined, loss, stop)
         self.ensemble, self.loss, self.calibration = ensemble, loss, None
         self.thresholds, self.decision_gain = thresholds, gain
@@ -411,7 +413,8 @@ class EnsembleBuilder:
         *,
         allowed: Allowed | None,
         selection: IncrementalSelection | None = None,
-    ) -> tuple[Ensemble, float]:
+    ) -> tuple[Ensemble, float | None]:
+        """Return an ensemble and its loss without thresholds; None if another metric has selected it."""
         go_on_unless(stop)
         rng = np.random.default_rng(self._seed)
         if self._method == "selection":
@@ -419,10 +422,7 @@ class EnsembleBuilder:
                 selection = self._new_selection(pool)
             result = selection.select(numbers, predictions, rng=rng, allowed=allowed, stop=stop)
             ensemble, loss = ensemble_of_selection(numbers, result)
-            if self._selects_by is not self.metric:
-                combined = ensemble.combine([predictions[i] for i in result.members.tolist()])
-                loss = self.metric.loss(pool.y, combined, pool.weight)
-            return ensemble, loss
+            return ensemble, loss if self._selects_by is self.metric else None
         return build_ensemble(
             self._method,
             numbers,

@@ -125,7 +125,7 @@ def refine_run(
     decision_threshold : {"auto", "tune", "none"} or float, optional
         How classes are decided, as in a search; by default as in that of the run. With nothing else but `refit`, no
         smaller ensembles are sought: the ensemble is the one that the search ended with, if it had time for its last
-        step.
+        step and no limit of latency, which has to be given again.
     deployable : {"onnx"}, optional
         Select only among trials whose models convert to ONNX, see `cashmere.export`.
     refit : bool
