@@ -36,7 +36,9 @@ def space_for(name: str, task: TaskType) -> Space:
     return make_space(name, profile)
 
 
-def fitted(space: Space, configuration: Configuration, quantile: float | None = None) -> tuple[Any, np.ndarray]:
+def fitted(
+    space: Space, configuration: Configuration, *, quantile: float | None = None, power: float | None = None
+) -> tuple[Any, np.ndarray]:
     """Return the pipeline of a configuration, fitted to a small table, and the rows it was fitted to."""
     task = space.profile.task_type
     rng = np.random.default_rng(0)
@@ -50,6 +52,8 @@ def fitted(space: Space, configuration: Configuration, quantile: float | None = 
             X[::9, 1] = np.nan
     if task.is_classification:
         y = np.digitize(y, np.quantile(y, np.arange(1, N_CLASSES[task]) / N_CLASSES[task]))
+    if power is not None:
+        y = np.exp(y)
     context = BuildContext(
         task_type=task,
         n_classes=N_CLASSES[task],
@@ -57,6 +61,7 @@ def fitted(space: Space, configuration: Configuration, quantile: float | None = 
         n_features=5,
         categorical=categorical,
         quantile=quantile,
+        power=power,
     )
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -152,18 +157,19 @@ def with_features() -> Iterator[tuple[str, Any, np.ndarray, str]]:
         yield f"default features {task.value}", pipeline, X, "predict_proba" if task.is_classification else "predict"
 
 
-def of_quantiles() -> Iterator[tuple[str, Any, np.ndarray, str]]:
-    """Yield the learners that learn a quantile."""
+def of_other_losses() -> Iterator[tuple[str, Any, np.ndarray, str]]:
+    """Yield the learners that learn a quantile or minimise a deviance."""
     space = space_for("default", TaskType.REGRESSION)
     for name in ("lightgbm", "xgboost", "catboost", "hist_gradient_boosting"):
-        pipeline, X = fitted(space, space.completed({"algorithm": name}), 0.9)
-        yield f"default {name} quantile", pipeline, X, "predict"
+        for loss in ({"quantile": 0.9}, {"power": 1.0}, {"power": 1.5}, {"power": 2.0}):
+            pipeline, X = fitted(space, space.completed({"algorithm": name}), **loss)
+            yield f"default {name} {loss}", pipeline, X, "predict"
 
 
 def every_pipeline() -> Iterator[tuple[str, Any, np.ndarray, str]]:
     """Yield all of them fitted, with rows to predict and the method that predicts them."""
     yield from with_features()
-    yield from of_quantiles()
+    yield from of_other_losses()
     for name in NAMES:
         for task in tasks_of(name):
             for label, space, configuration in every_configuration(name, task):
