@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cashmere.data.schema import infer_schema
+from cashmere.data.schema import TableSchema, infer_schema
 from cashmere.data.unknown_values import unknown_values_hint
 
 DAYS = [f"2024-03-{day:02}" for day in range(1, 31)]
@@ -14,6 +14,7 @@ TRAINING = pd.DataFrame(
         "colour": ["red", "green", "blue", "grey", "white"] * 6,
         "sold": DAYS,
         "flag": ["yes", "no", None] * 10,
+        "note": [f"this is what was written on day {day}" for day in DAYS],
     }
 )
 SCHEMA = infer_schema(TRAINING)
@@ -38,7 +39,8 @@ def test_columns_without_a_known_value_are_named():
     [
         {},
         {"colour": ["rot"] * 29 + ["red"]},  # one is known
-        {"colour": [None] * 30},
+        {"flag": [None] * 30},  # often missing in training, too
+        {"size": [np.nan] * 29 + [1.0]},
         {"colour": ["rot"] * 19 + [None] * 11},  # few
         {"size": np.arange(30.0) + 1000},
     ],
@@ -49,5 +51,30 @@ def test_other_tables_are_not_doubted(columns):
 
 def test_tables_without_names_are_looked_at():
     schema = infer_schema(TRAINING, named=False)
-    table = TRAINING.assign(colour="rot").set_axis([10, 11, 12, 13], axis=1)
+    table = TRAINING.assign(colour="rot").set_axis([10, 11, 12, 13, 14], axis=1)
     assert "'colour' was known in training" in unknown_values_hint(table, schema.code(table))
+
+
+def test_columns_without_any_value_are_named():
+    assert hint(size=None) == (
+        "Column 'size' has no value in these 30 rows: in training, each of the rows had one. Look for what was lost on "
+        "the way."
+    )
+    for name in ("colour", "sold", "note"):
+        assert f"Column {name!r} has no value" in hint(**{name: None})
+    schema = infer_schema(TRAINING.assign(size=[np.nan, *range(29)]))
+    table = TRAINING.assign(size=np.nan)
+    assert "in training, 96.7% of the rows had one" in unknown_values_hint(table, schema.code(table))
+
+
+def test_few_rows_without_values_are_no_surprise():
+    table = TRAINING.assign(size=np.nan).head(19)
+    assert unknown_values_hint(table, SCHEMA.code(table)) is None
+
+
+def test_models_of_earlier_versions_know_no_shares():
+    stored = SCHEMA.to_json()
+    for column in stored["columns"]:
+        del column["missing"]
+    table = TRAINING.assign(size=np.nan)
+    assert unknown_values_hint(table, TableSchema.from_json(stored).code(table)) is None

@@ -99,6 +99,8 @@ class Column:
     offset : float
         Subtracted from the numbers of a numeric column before they become float32, which would merge many of them: the
         smallest number in training, or 0 where nothing would be lost.
+    missing : float or None
+        Share of the training rows without a value; None in models of earlier versions.
     dropped : str or None
         Why the column is not used: ``"constant"``, ``"all missing"``, ``"duplicate of 'x'"`` or
         ``"identifier: every value differs"``.
@@ -112,6 +114,7 @@ class Column:
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
     offset: float = 0.0
+    missing: float | None = None
     dropped: str | None = None
 
     @property
@@ -196,6 +199,7 @@ class _StoredColumn(TypedDict):
     missing_texts: NotRequired[list[str]]
     in_seconds: NotRequired[bool]
     offset: NotRequired[float]
+    missing: NotRequired[float | None]
     dropped: NotRequired[str | None]
 
 
@@ -276,6 +280,8 @@ class TableSchema:
                 entry["in_seconds"] = True
             if column.offset:
                 entry["offset"] = column.offset
+            if column.missing is not None:
+                entry["missing"] = column.missing
             if column.dropped is not None:
                 entry["dropped"] = column.dropped
             columns.append(entry)
@@ -302,6 +308,7 @@ class TableSchema:
                 missing_texts=tuple(entry.get("missing_texts", ())),
                 in_seconds=entry.get("in_seconds", False),
                 offset=entry.get("offset", 0.0),
+                missing=entry.get("missing"),
                 dropped=entry.get("dropped"),
             )
             for entry in data["columns"]
@@ -563,6 +570,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         missing_texts=missing_texts,
         in_seconds=in_seconds,
         offset=0.0 if dropped else offset,
+        missing=None if dropped else round(float(np.mean(missing)), 4),
         dropped=dropped,
     )
     return column, digest.digest()

@@ -267,10 +267,10 @@ class Predictor:
         }
 
     def _coded(self, frame: pd.DataFrame) -> CodedTable:
-        """Code a frame, and count unseen categories; warn if a column has no others."""
+        """Code a frame, and count unseen categories; warn if a column has no others, or no value."""
         coded = self.schema.code(frame, compact=len(frame) > _CHUNK_ROWS)
         self.unseen_ = dict(coded.unseen)
-        if self.unseen_ and (hint := unknown_values_hint(frame, coded)) is not None:
+        if (hint := unknown_values_hint(frame, coded)) is not None:
             warnings.warn(UnknownValuesWarning(hint), stacklevel=level_of_caller())
         return coded
 
