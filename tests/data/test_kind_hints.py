@@ -29,10 +29,8 @@ def hint(values) -> str | None:
         (["€5", "12,50"], "numbers with %"),
         ([f"{i / 2} kg" for i in range(40)], "numbers with the unit kg, such as '0.0 kg'.*remove the unit"),
         ([f"{i % 30},5mm" for i in range(200)], "numbers with the unit mm"),  # were repeated identifiers
-        (["31.12.2024", "1.2.2023"], "dates, such as '31.12.2024'.*to_datetime"),
-        (["12/31/2024 10:30", "1/2/2023 9:05"], "dates"),
-        (["2024-12-31", "12/30/2024", "2024-12-29", "12/28/2024"], "dates, such as '12/30/2024'"),
-        (["5 May 2024", "Dec 31, 2023", "05-Jan-2024", "Sept. 3 2022"], "dates"),
+        (["12/11/2024", "1/2/2023"], "dates, such as '12/11/2024'.*to_datetime"),
+        (["12/11/2024 10:30", "1/2/2023 9:05"], "dates"),
         (
             [*map(str, range(40)), "unknown", "-"],
             "numbers and a few other texts, such as '-', which are read as missing values: convert",
@@ -49,7 +47,7 @@ def test_other_notations_are_named_with_an_example_and_a_remedy(values, words):
 
 
 def test_columns_in_the_same_notation_share_a_sentence():
-    frame = pd.DataFrame({"a": ["1,5", "2"], "day": ["1.2.2023", "2.2.2023"], "b": ["x", "y"], "c": ["3,5", "4"]})
+    frame = pd.DataFrame({"a": ["1,5", "2"], "day": ["1/2/2023", "2/2/2023"], "b": ["x", "y"], "c": ["3,5", "4"]})
     found = kind_hint(frame, infer_schema(frame))
     assert found.startswith("Columns 'a', 'c' hold numbers with commas, such as '1,5',") and found.count("hold") == 2
 
@@ -64,6 +62,7 @@ def test_columns_in_the_same_notation_share_a_sentence():
         [3.14, 2.5],
         ["3.14", "2.5"],
         ["2024-12-31", "2023-02-01"],
+        ["31.12.2024", "1.2.2023"],
         pd.Categorical(["3,14", "2,5"]),
         ["3,14", "3,14"],  # constant
         [True, "3,14"],

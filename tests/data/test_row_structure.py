@@ -64,7 +64,7 @@ def test_an_hour_that_is_repeated_in_autumn_keeps_its_order():
         (["a", None, "b"], GROUPS, DataError, r"groups in 'ward' are missing in 1 row, first in row 1"),
         (["a", " ", "b"], GROUPS, DataError, "missing in 1 row"),
         ([1.0, np.nan, 2.0], TIME, DataError, "times in 'ward' are missing"),
-        (["2024-01-01"] * 30 + ["soon"], TIME, DataError, "missing in 1 row"),
+        (["2024-01-01"] * 30 + ["soon"], TIME, ColumnTypeError, "1 value did not fit, for example 'soon'"),
         (["a", "a"], GROUPS, DataError, "same in all rows"),
         ([3, 3], TIME, DataError, "same in all rows"),
         (["spring", "summer"], TIME, ColumnTypeError, r"cannot order rows in time.*'spring'.*to_datetime"),

@@ -56,7 +56,7 @@ class RowStructure:
         ----------
         values : (n_rows,) array-like
             Groups: texts, numbers, or anything else that a category may be; 1, 1.0 and "1" are the same. Moments:
-            numbers, dates, or texts of ISO dates.
+            numbers, dates, or texts of dates.
         kind : StructureKind
             How to read them.
         name : str, optional

@@ -27,6 +27,7 @@ from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntAr
 from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted
+from cashmere.data.dates import DateNotation, find_notation, read_dates
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
 from cashmere.data.frames import infinity_error
 from cashmere.data.texts import PackedTexts
@@ -35,14 +36,12 @@ from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 _IDENTIFIER_ROWS = 50
 _TEXT_WORDS = 4.0
 _TEXT_DISTINCT = 0.5
-_DATE_SHARE = 0.95
 LEAST_NUMBERS, MOST_OTHERS = 10, 5
 """Different numbers, and different other texts, of a column of numbers in which some cells say that there is none."""
 
 _OTHERS_SHARE = 0.05
 """Most cells with several such texts: a column that is read as numbers no longer tells them apart."""
 
-_ISO_DATE = r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d{2}:?\d{2})?$"
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(?:/[A-Za-z0-9_+-]{1,32}){0,3}")
 """What names of time zones look like: no path to another file."""
 
@@ -89,6 +88,8 @@ class Column:
         Levels of a categorical column, in code order; sorted, or in the given order of an ordered categorical.
     with_time : bool
         Whether a date column has a time of day in training, and so an ``hour``.
+    notation : DateNotation
+        What comes first in the dates of a column of texts, such as ``"1/2/2024"``.
     zone : str
         Time zone of a date column in training, such as ``"Europe/Berlin"``; later values of another zone are converted.
         Empty if it had none, or none with a name.
@@ -110,6 +111,7 @@ class Column:
     kind: ColumnKind
     categories: tuple[str, ...] = ()
     with_time: bool = False
+    notation: DateNotation = DateNotation.YEAR_FIRST
     zone: str = ""
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
@@ -195,6 +197,7 @@ class _StoredColumn(TypedDict):
     kind: ColumnKind
     categories: NotRequired[list[str]]
     with_time: NotRequired[bool]
+    notation: NotRequired[DateNotation]
     zone: NotRequired[str]
     missing_texts: NotRequired[list[str]]
     in_seconds: NotRequired[bool]
@@ -272,6 +275,8 @@ class TableSchema:
                 entry["categories"] = list(column.categories)
             if column.with_time:
                 entry["with_time"] = True
+            if column.notation is not DateNotation.YEAR_FIRST:
+                entry["notation"] = column.notation.value
             if column.zone:
                 entry["zone"] = column.zone
             if column.missing_texts:
@@ -304,6 +309,7 @@ class TableSchema:
                 kind=entry["kind"],
                 categories=tuple(entry.get("categories", ())),
                 with_time=entry.get("with_time", False),
+                notation=entry.get("notation", DateNotation.YEAR_FIRST),
                 zone=entry.get("zone", ""),
                 missing_texts=tuple(entry.get("missing_texts", ())),
                 in_seconds=entry.get("in_seconds", False),
@@ -318,6 +324,8 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has a level twice")
             if column.categories and column.kind is not ColumnKind.CATEGORICAL:
                 raise ValueError(f"the column {column.name[:80]!r} has levels, but is not categorical")
+            if column.notation is not DateNotation.YEAR_FIRST and column.kind is not ColumnKind.DATE:
+                raise ValueError(f"the column {column.name[:80]!r} has a notation of dates, but no dates")
             if column.zone and (column.kind is not ColumnKind.DATE or not _ZONE.fullmatch(column.zone)):
                 raise ValueError(f"the column {column.name[:80]!r} has a time zone, but no dates, or it is no name")
             if column.missing_texts and column.kind is not ColumnKind.NUMERIC:
@@ -460,7 +468,7 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
     elif column.kind is ColumnKind.BOOLEAN:
         coded = _booleans(series, column.name)[:, None]
     elif column.kind is ColumnKind.DATE:
-        dates, bad = _dates(series, column.name, column.zone)
+        dates, bad = _dates(series, column.name, column.zone, column.notation)
         coded = _date_parts(dates, with_time=column.with_time)
     else:
         codes, bad = _category_codes(series, column.categories)
@@ -473,9 +481,10 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
 
     Text columns are read as numbers if every value parses, or every value but a few texts such as "unknown", see
     `Column.missing_texts`; likewise as seconds if they are durations or times of day, see `seconds_of_texts`; as dates
-    if 95 % are ISO dates; as text if they have more than 4 words on average and more than half of the values differ;
-    else as categories. Missing values and blank strings are ignored. Integers stay numbers. Columns without information
-    are dropped, see `Column.dropped`, which may leave none. The result does not depend on the order of the rows.
+    if 95 % are, see `find_notation`; as text if they have more than 4 words on average and more than half of the values
+    differ; else as categories. Missing values and blank strings are ignored. Integers stay numbers. Columns without
+    information are dropped, see `Column.dropped`, which may leave none. The result does not depend on the order of the
+    rows.
 
     Parameters
     ----------
@@ -521,14 +530,15 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
 
 def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     """Return the column and a digest that is equal for equal content."""
-    kind, missing_texts, in_seconds = _infer_kind(name, series)
+    reading = _infer_kind(name, series)
+    kind = reading.kind
     categories: tuple[str, ...] = ()
     with_time, zone, offset = False, "", 0.0
     dropped: str | None = None
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
         if kind is ColumnKind.NUMERIC:
-            numbers = _numbers(series, name, missing_texts, in_seconds=in_seconds)
+            numbers = _numbers(series, name, reading.missing_texts, in_seconds=reading.in_seconds)
         else:
             numbers = _booleans(series, name)
         content = np.add(numbers, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
@@ -536,7 +546,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         distinct = _few_distinct(content, missing)
         offset = float32_offset(content[~missing]) if kind is ColumnKind.NUMERIC and distinct > 1 else 0.0
     elif kind is ColumnKind.DATE:
-        dates, _ = _dates(series, name)
+        dates, _ = _dates(series, name, notation=reading.notation)
         content, missing = dates.view(np.int64), np.isnat(dates)
         distinct = _few_distinct(content, missing)
         if isinstance(series.dtype, pd.DatetimeTZDtype) and _is_zone(str(series.dtype.tz)):
@@ -566,9 +576,10 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         kind=kind,
         categories=used_categories,
         with_time=with_time,
+        notation=reading.notation,
         zone=zone,
-        missing_texts=missing_texts,
-        in_seconds=in_seconds,
+        missing_texts=reading.missing_texts,
+        in_seconds=reading.in_seconds,
         offset=0.0 if dropped else offset,
         missing=None if dropped else round(float(np.mean(missing)), 4),
         dropped=dropped,
@@ -602,6 +613,7 @@ class _Reading(NamedTuple):
     kind: ColumnKind
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
+    notation: DateNotation = DateNotation.YEAR_FIRST
 
 
 def _infer_kind(name: str, series: pd.Series[Any]) -> _Reading:
@@ -672,8 +684,8 @@ def _kind_of_texts(texts: pd.Series[str]) -> _Reading:
     are_gaps = other.sum() == 1 or (other.sum() <= MOST_OTHERS and weight[other].sum() <= _OTHERS_SHARE + 1e-12)
     if are_gaps and (~other).sum() >= LEAST_NUMBERS:
         return _Reading(ColumnKind.NUMERIC, tuple(sorted(distinct[other])), in_seconds)
-    if weight[~np.isnat(_parse_dates(distinct))].sum() >= _DATE_SHARE - 1e-12:
-        return _Reading(ColumnKind.DATE)
+    if (notation := find_notation(distinct, weight)) is not None:
+        return _Reading(ColumnKind.DATE, notation=notation)
     words = distinct.str.count(r"\s+").to_numpy(dtype=np.float64) + 1
     if float(words @ weight) > _TEXT_WORDS and len(distinct) > _TEXT_DISTINCT * len(texts):
         return _Reading(ColumnKind.TEXT)
@@ -830,15 +842,6 @@ def _text_values(series: pd.Series[Any]) -> AnyArray:
     return texts
 
 
-def _parse_dates(texts: pd.Series[Any]) -> NDArray[np.datetime64]:
-    """Return local wall times of ISO dates, NaT for everything else."""
-    wall = texts.str.extract(_ISO_DATE, expand=False).str.replace("/", "-", regex=False).str.replace("T", " ")
-    wall = wall.str.replace(r"-(\d)(?!\d)", r"-0\1", regex=True).str.replace(r" (\d):", r" 0\1:", regex=True)
-    parsed = pd.to_datetime(wall.astype(object), errors="coerce", format="ISO8601")
-    result: NDArray[np.datetime64] = parsed.to_numpy().astype("datetime64[us]")
-    return result
-
-
 def read_labels(series: pd.Series[Any], name: str) -> AnyArray:
     """Return the text of each value as a category, so that 1, 1.0 and "1" are equal; ``""`` where it is missing.
 
@@ -862,22 +865,31 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
         If values are neither numbers nor dates.
     """
     with _failures_of(name):
-        kind, missing_texts, in_seconds = _infer_kind(name, series)
+        kind, missing_texts, in_seconds, notation = _infer_kind(name, series)
         if kind is ColumnKind.NUMERIC and (not in_seconds or series.dtype.kind == "m"):  # times of day begin again
             return _numbers(series, name, missing_texts)
         if kind is ColumnKind.DATE:
             if isinstance(series.dtype, pd.DatetimeTZDtype):
                 series = series.dt.tz_convert("UTC")  # wall times repeat an hour in autumn
-            return _dates(series, name)[0]
-    present = series[_present(series)]
+            dates, n_unread = _dates(series, name, notation=notation)
+            if n_unread == 0:
+                return dates
+    texts = series[_present(series)].astype(str).str.strip()
+    unread = texts[np.isnat(read_dates(texts, notation))]
+    written = texts if unread.empty else unread
+    are_days = bool(written.str.fullmatch(r"\d{1,2}[-/.]\d{1,2}[-/.](?:\d\d|\d{4})").all())
     raise ColumnTypeError(
-        f"Column {name!r} cannot order rows in time: expected numbers, dates or texts of ISO dates (2024-12-31); got "
-        f"for example {_shown(present.iloc[0])!r}. Convert it with pandas.to_datetime.",
+        f"Column {name!r} cannot order rows in time: expected numbers or dates such as 2024-12-31; "
+        f"{counted(len(written), 'value')} did not fit, for example {_shown(written.iloc[0])!r}"
+        + (", where it is not clear whether day or month comes first. " if are_days else ". ")
+        + "Write them as year, month and day, for instance with pandas.to_datetime.",
         column=name,
     )
 
 
-def _dates(series: pd.Series[Any], name: str, zone: str = "") -> tuple[NDArray[np.datetime64], int]:
+def _dates(
+    series: pd.Series[Any], name: str, zone: str = "", notation: DateNotation = DateNotation.YEAR_FIRST
+) -> tuple[NDArray[np.datetime64], int]:
     """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter.
 
     With a zone, values that have one by their type become wall times there.
@@ -898,7 +910,7 @@ def _dates(series: pd.Series[Any], name: str, zone: str = "") -> tuple[NDArray[n
     if len(content):
         codes, distinct = pd.factorize(content)
         written = [_wall_time_text(value) for value in distinct]
-        dates[present] = _parse_dates(pd.Series(written, dtype=object))[codes]
+        dates[present] = read_dates(pd.Series(written, dtype=object), notation)[codes]
     return dates, int(np.sum(np.isnat(dates) & present))
 
 

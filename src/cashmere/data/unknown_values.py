@@ -55,7 +55,7 @@ def _unknown(frame: pd.DataFrame, coded: CodedTable) -> Iterator[str]:
         if n_unknown < _LEAST_VALUES or not _are_missing(values):
             continue
         if column.kind is ColumnKind.DATE:
-            known = "it had dates such as 2024-01-31"
+            known = f"it had dates such as {column.notation.example}"
         else:
             more = len(column.categories) - _SHOWN
             known = f"it had {_listed(column.categories)}" + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,186 @@
+"""Dates and times in texts, in the notations that tables use."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import BoolArray, Float64
+
+LEAST_SHARE = 0.95
+"""Share of the cells of a column that are dates, if it is read as dates."""
+
+_CENTURY_STARTS = 69
+"""Years of two digits from here on are those of the last century, as for `datetime.strptime`."""
+
+_CLOCK = (
+    r"(?:[T ] *(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d{1,9})?))?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?"
+)
+_ZONE = r"\s*(?:Z|[+-]\d{2}:?\d{2})?"
+_MONTH_NAME = (
+    r"(?P<name>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CLEAR = (
+    rf"^(?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}}){_CLOCK}{_ZONE}$",
+    r"^(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)$",
+    rf"^(?:(?P<day>\d{{1,2}})[ -])?(?i:{_MONTH_NAME})\.?[ -](?P<year>\d{{4}}){_CLOCK}{_ZONE}$",
+    rf"^(?P<day>\d{{1,2}})-(?i:{_MONTH_NAME})-(?P<year>\d\d){_CLOCK}$",
+    rf"^(?i:{_MONTH_NAME})\.? (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}$",
+)
+"""Notations that tell day from month."""
+
+_USUAL = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?"
+"""What pandas reads much faster."""
+
+_BEGINNING = r"^(?:\d{1,4}[-/. ]|[A-Za-z]{3,9}\.?[ -]\d)"
+"""How every date begins."""
+
+_YEAR_LAST = (
+    rf"^(?P<first>\d{{1,2}})(?P<mark>[-/.])(?P<second_number>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}|\d\d){_CLOCK}{_ZONE}$"
+)
+
+
+class DateNotation(StrEnum):
+    """What comes first in the dates of a column, of which some may be written as a day, a month and a year last."""
+
+    YEAR_FIRST = "year first"
+    DAY_FIRST = "day first"
+    MONTH_FIRST = "month first"
+
+    @property
+    def example(self) -> str:
+        """A date in this notation."""
+        return {"year first": "2024-01-31", "day first": "31.01.2024", "month first": "01/31/2024"}[self]
+
+
+def read_dates(texts: pd.Series[str], notation: DateNotation = DateNotation.YEAR_FIRST) -> NDArray[np.datetime64]:
+    """Return the wall times of texts in microseconds, shape ``(n_texts,)``; NaT for all that is no date.
+
+    Parameters
+    ----------
+    texts : Series of str
+        Without blanks around them. In any column: ``"2024-12-31"``, also with ``/`` or ``.`` and with one digit;
+        ``"2024-12"`` (the first of the month); ``"31 Dec 2024"``, ``"31-Dec-24"``, ``"Dec 31, 2024"``, ``"Dec 2024"``,
+        with names in English. A time may follow, in 24 or 12 hours, and an offset from UTC, which is ignored.
+    notation : DateNotation
+        Whether ``"1/2/2024"`` is the second of January or the first of February; by default, it is no date.
+
+    Examples
+    --------
+    >>> texts = pd.Series(["2024-12-31T23:59", "31 Dec 2024 2:30 PM", "1/2/2024", "2/30/2024"])
+    >>> read_dates(texts, DateNotation.DAY_FIRST).astype("datetime64[m]").astype(str).tolist()
+    ['2024-12-31T23:59', '2024-12-31T14:30', '2024-02-01T00:00', 'NaT']
+    """
+    texts = texts.astype(object)
+    dates = np.full(len(texts), "NaT", dtype="datetime64[us]")
+    usual = texts.str.fullmatch(_USUAL).to_numpy(dtype=bool)
+    dates[usual] = pd.to_datetime(texts[usual], errors="coerce", format="ISO8601").to_numpy()
+    possible = ~usual & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
+    for pattern in _CLEAR if notation is DateNotation.YEAR_FIRST else (_YEAR_LAST, *_CLEAR):
+        left = np.flatnonzero(possible & np.isnat(dates))
+        matching = left[texts.iloc[left].str.match(pattern).to_numpy(dtype=bool)]
+        if len(matching):
+            dates[matching] = _from_parts(_with_order(texts.iloc[matching].str.extract(pattern), notation))
+    return dates
+
+
+def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None:
+    """Return the notation in which enough texts are dates; None if there is none, or if day and month cannot be told.
+
+    Parameters
+    ----------
+    texts : Series of str
+        The distinct texts of a column, without blanks around them.
+    shares : (n_texts,) array
+        Share of the cells with each text.
+
+    Notes
+    -----
+    What comes first is what makes more of the texts dates: ``"1/31/2024"`` is one only with the month first. If all are
+    dates either way, a number that is always 1 is the day, and dates with points begin with the day. Years of two
+    digits are doubted if there are more of them than of days, which may be years themselves.
+
+    Examples
+    --------
+    >>> find_notation(pd.Series(["5/1/2024", "12/1/2024", "1/31/2024"]), np.full(3, 1 / 3)).value
+    'month first'
+    >>> find_notation(pd.Series(["5/1/2024", "12/2/2024"]), np.full(2, 1 / 2)) is None
+    True
+    """
+    least = LEAST_SHARE - 1e-12
+    dated = ~np.isnat(read_dates(texts))
+    if shares[dated].sum() >= least:
+        return DateNotation.YEAR_FIRST
+    parts = texts.astype(object).str.extract(_YEAR_LAST)
+    is_numbers = parts["year"].notna().to_numpy()
+    if shares[dated | is_numbers].sum() < least:
+        return None
+    parts, shares_left = parts[is_numbers], shares[is_numbers]
+    orders = (DateNotation.DAY_FIRST, DateNotation.MONTH_FIRST)
+    read = {order: ~np.isnat(_from_parts(_with_order(parts, order))) for order in orders}
+    found = {order: float(shares_left[read[order]].sum()) for order in orders}
+    more = max(orders, key=lambda each: found[each])
+    if shares[dated].sum() + found[more] < least:
+        return None
+    parts = parts[read[more]]
+    order = _without_evidence(parts) if (read[orders[0]] == read[orders[1]]).all() else more
+    return None if order is None or _year_may_be_day(parts, order) else order
+
+
+def _without_evidence(parts: pd.DataFrame) -> DateNotation | None:
+    """Return what comes first in dates that are dates either way; None if it cannot be told."""
+    first, second = (pd.to_numeric(parts[name]) for name in ("first", "second_number"))
+    if (first == 1).all() or (first == second).all():
+        return DateNotation.DAY_FIRST
+    if (second == 1).all():
+        return DateNotation.MONTH_FIRST
+    is_usual = (parts["mark"] == ".").all() and (parts["year"].str.len() == 4).all()
+    return DateNotation.DAY_FIRST if is_usual else None
+
+
+def _year_may_be_day(parts: pd.DataFrame, order: DateNotation) -> bool:
+    day = parts["first" if order is DateNotation.DAY_FIRST else "second_number"]
+    return bool((parts["year"].str.len() == 2).any() and parts["year"].nunique() > day.nunique())
+
+
+def _with_order(parts: pd.DataFrame, notation: DateNotation) -> pd.DataFrame:
+    """Name the two numbers before a year."""
+    if "first" not in parts:
+        return parts
+    names = ["day", "month"] if notation is DateNotation.DAY_FIRST else ["month", "day"]
+    return parts.rename(columns=dict(zip(("first", "second_number"), names, strict=True)))
+
+
+def _from_parts(parts: pd.DataFrame) -> NDArray[np.datetime64]:
+    """Return the wall times of the parts of dates; NaT where there is no such day or hour."""
+    year = _number(parts, "year", 0.0)
+    year += np.where(parts["year"].str.len() == 2, np.where(year >= _CENTURY_STARTS, 1900, 2000), 0)
+    if "name" in parts:
+        number_of = {name: float(i) for i, name in enumerate(_MONTHS, start=1)}
+        month = parts["name"].str[:3].str.lower().map(number_of).to_numpy(dtype=np.float64)
+    else:
+        month = _number(parts, "month", 1.0)
+    day, hour = _number(parts, "day", 1.0), _number(parts, "hour", 0.0)
+    valid: BoolArray = (month >= 1) & (month <= 12) & (day >= 1)
+    if "half" in parts:
+        in_halves = parts["half"].notna().to_numpy()
+        valid &= ~in_halves | ((hour >= 1) & (hour <= 12))
+        hour = np.where(in_halves, hour % 12 + 12 * (parts["half"].str.lower() == "p"), hour)
+    valid &= hour <= 23
+    months = (12 * (year - 1970) + month - 1).astype(np.int64).astype("datetime64[M]")
+    days = months.astype("datetime64[D]") + (day.astype(np.int64) - 1)
+    seconds = 3600 * hour + 60 * _number(parts, "minute", 0.0) + _number(parts, "second", 0.0)
+    times = days.astype("datetime64[us]") + np.round(1e6 * seconds).astype(np.int64)
+    return np.where(valid & (days.astype("datetime64[M]") == months), times, np.datetime64("NaT", "us"))
+
+
+def _number(parts: pd.DataFrame, name: str, default: float) -> Float64:
+    if name not in parts:
+        return np.full(len(parts), default)
+    return pd.to_numeric(parts[name]).fillna(default).to_numpy(dtype=np.float64)
