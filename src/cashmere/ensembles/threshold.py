@@ -349,7 +349,8 @@ def _balanced_error_rate(hits: Float64, predicted: Float64, support: Float64) ->
 
 
 def _one_minus_geometric_mean(hits: Float64, predicted: Float64, support: Float64) -> Float64:
-    recalls = np.maximum(hits[:, support > 0], 0) / support[support > 0]  # differences of sums may be -1e-17
+    recalls = hits[:, support > 0] / support[support > 0]
+    recalls[recalls < _ROUNDING] = 0  # differences of sums may be 1e-17, whose root is not small, or negative
     return np.asarray(1 - np.prod(recalls ** (1 / recalls.shape[1]), axis=1))
 
 
