@@ -229,9 +229,11 @@ class UnknownNameError(CashmereError, ValueError):
         The name that was not found.
     known : iterable of str
         The names that exist.
+    advice : str, optional
+        What to try instead, in one or more sentences.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "") -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
         meant, short = str(name).lower(), [known for known in self.known if len(known) <= _SHOWN_LETTERS]
         begun = [known for known in short if len(meant) >= _TELLING_LETTERS and known.lower().startswith(meant)]
@@ -239,7 +241,8 @@ class UnknownNameError(CashmereError, ValueError):
         hint = f"Did you mean {', '.join(map(repr, nearest))}? " if nearest else ""
         shown = [_shown(known) for known in self.known[:_SHOWN_NAMES]]
         shown += [f"and {len(self.known) - _SHOWN_NAMES} more"] if len(self.known) > _SHOWN_NAMES else []
-        super().__init__(f"Unknown {kind} {name!r}. {hint}Known: {', '.join(shown) or 'none'}.")
+        text = advice or f"{hint}Known: {', '.join(shown) or 'none'}."
+        super().__init__(f"Unknown {kind} {name!r}. {text}")
 
 
 class InvalidParameterError(CashmereError, ValueError):

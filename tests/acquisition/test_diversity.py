@@ -323,6 +323,7 @@ def test_optimal_measure_follows_the_metric():
         "f1": "black_box",
         "f1_macro": "black_box",
         "mcc": "black_box",
+        "quadratic_kappa": "black_box",
         "g_mean": "black_box",
         "roc_auc": "black_box",
         "log_loss": "ce",

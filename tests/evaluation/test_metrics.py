@@ -51,6 +51,7 @@ def oracle(name, y, p, w):
         "f1_macro": lambda: sk.f1_score(y, label, average="macro", sample_weight=w),
         "f1": lambda: sk.f1_score(y, label, sample_weight=w),
         "mcc": lambda: sk.matthews_corrcoef(y, label, sample_weight=w),
+        "quadratic_kappa": lambda: sk.cohen_kappa_score(y, label, weights="quadratic", sample_weight=w),
         "g_mean": lambda: np.exp(np.log(recalls).mean()) if recalls.all() else 0.0,
         "log_loss": lambda: sk.log_loss(y, np.maximum(total, 1e-7), sample_weight=w),
         "roc_auc": lambda: (
@@ -326,6 +327,7 @@ def test_constant_targets_have_an_r2():
         ("neg-log-loss", "log_loss"),
         ("Log Loss", "log_loss"),
         ("matthews_corrcoef", "mcc"),
+        ("QWK", "quadratic_kappa"),
         ("AUPRC", "average_precision"),
     ],
 )

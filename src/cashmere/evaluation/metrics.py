@@ -226,6 +226,14 @@ def _one_minus_matthews(y: AnyArray, labels: AnyArray, w: Float64 | None) -> flo
     return _complement((share @ (y == labels) - true @ called) / np.sqrt(spreads[0] * spreads[1]))
 
 
+def _one_minus_quadratic_kappa(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    """Squared distance of predicted from true classes, relative to that of independent ones; 1 if both are constant."""
+    share = np.full(len(y), 1 / len(y)) if w is None else w
+    true, called = share @ y, share @ labels
+    apart = share @ y.astype(np.float64) ** 2 + share @ labels.astype(np.float64) ** 2 - 2 * true * called
+    return float(share @ (y - labels) ** 2 / apart) if apart > _LEAST_SPREAD else 1.0
+
+
 def _log_loss(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return _mean(-np.log(np.clip(p[np.arange(len(y)), y], PROBABILITY_CLIP, 1.0)), w)
 
@@ -462,6 +470,7 @@ METRICS: dict[str, Metric] = {
         _metric("f1_macro", _one_minus_f1, "labels", 1.0, True),
         replace(_metric("f1", _one_minus_f1_of_second, "labels", 1.0, True), task_types=(TaskType.BINARY,)),
         _metric("mcc", _one_minus_matthews, "labels", 2.0, True),
+        _metric("quadratic_kappa", _one_minus_quadratic_kappa, "labels", 2.0, True),
         _metric("g_mean", _one_minus_geometric_mean, "labels", 1.0, True),
         _metric("log_loss", _log_loss, "probabilities", None, False),
         _metric("roc_auc", _one_minus_auc, "probabilities", 1.0, True),
@@ -509,7 +518,9 @@ _ALIASES = {
     "neg_mean_squared_error": "mse",
     "neg_root_mean_squared_error": "rmse",
     "pr_auc": "average_precision",
+    "quadratic_weighted_kappa": "quadratic_kappa",
     "quantile": "pinball",
+    "qwk": "quadratic_kappa",
     "r2_score": "r2",
     "roc_auc_ovr": "roc_auc",
     "root_mean_squared_error": "rmse",
@@ -591,7 +602,7 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
         name, at, level = _read_name(metric)
         makers = {_PINBALL: pinball_metric, _TWEEDIE: tweedie_metric}
         if name not in METRICS or (at and name not in makers):
-            raise UnknownNameError("metric", metric, METRICS)
+            raise UnknownNameError("metric", metric, METRICS, _INSTEAD.get(name, ""))
         found = makers[name](_read_level(metric, level)) if at else METRICS[name]
     elif isinstance(metric, Metric):
         found = metric
@@ -607,6 +618,15 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
         return replace(found, worst_loss=1.0)
     is_of_one = task_type is TaskType.BINARY and found in (METRICS["f1"], METRICS["average_precision"])
     return replace(found, function=_OfFirstClass(found.function)) if is_of_one and positive == 0 else found
+
+
+_INSTEAD = dict.fromkeys(
+    ("rmsle", "msle"),
+    "For RMSLE, learn log(1 + target) with rmse, in Python with sklearn.compose.TransformedTargetRegressor.",
+) | dict.fromkeys(
+    ("cohen_kappa", "kappa", "map", "ndcg"), "In Python, pass your own function, see metric_from_callable."
+)
+"""What to do instead of some metrics that there are not, as sentences."""
 
 
 def _read_name(metric: str) -> tuple[str, str, str]:
@@ -674,6 +694,10 @@ def metric_from_callable(
     )
 
 
+FAILED_METRIC = "The metric function failed"
+"""Beginning of the error of a custom function that raises one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _CallableLoss:
     """A custom metric function as a loss; a class, so that it can be pickled with the function."""
@@ -695,7 +719,7 @@ class _CallableLoss:
             result = self.function(y, p, **extra)
         except Exception as error:  # the user's code may raise anything
             raise MetricError(
-                f"The metric function failed ({type(error).__name__}: {error}). It gets y_true and y_pred; if it needs "
+                f"{FAILED_METRIC} ({type(error).__name__}: {error}). It gets y_true and y_pred; if it needs "
                 "more, such as pos_label=, pass a function of these two that calls it."
             ) from error
         try:
