@@ -74,7 +74,7 @@ def test_numbers_of_rows_are_named(name):
         ("city", [f"{'abcdefghij'[i % 10]}{'klmnop'[i % 6]}" for i in range(N)]),
         ("street", [f"street {i // 20}" for i in range(N)]),
         ("share", [f"{i % 60},5 %" for i in range(N)]),
-        ("day", [f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(N)]),
+        ("day", [f"{1 + i % 12}/{1 + i % 7}/2024" for i in range(N)]),
         ("free", [f"some words {i} and more of them" for i in range(N)]),
     ],
 )

@@ -205,6 +205,23 @@ def test_source_columns_know_their_places(values_run):
     assert (found["remark"].places, found["remark"].text) == ((), 0)
 
 
+def test_recurring_parts_of_dates_are_explained_one_by_one(tmp_path):
+    rng = np.random.default_rng(2)
+    days = pd.date_range("2024-01-01", periods=N)
+    X = pd.DataFrame({"sold": days.strftime("%d.%m.%Y"), "noise": rng.normal(size=N)})
+    y = pd.Series(days.day_of_week.to_numpy() + 0.1 * rng.normal(size=N), name="pieces")
+    model = AutoRegressor(
+        budget="1trials", isolation="none", include=["lightgbm"], resampling="2fold", run_directory=tmp_path / "run"
+    ).fit(X, y, time="sold")
+    found = cashmere.explain(tmp_path / "run")
+    assert set(found.importances[0].columns) == {"sold.weekday"}
+    (effect,) = (each for each in found.effects if each.column == "sold.weekday")
+    assert effect.points == tuple(map(float, range(7))) and np.all(np.diff(effect.partial_dependence[:, 0]) > 0)
+    one = model.explain_predictions(X.tail(1), X, paths=4).contributions.set_index("column")
+    assert set(one.index) == {"noise", "sold.day", "sold.weekday"}
+    assert one["value"]["sold.weekday"] == X["sold"].iloc[-1]
+
+
 # ---------------------------------------------------------------- single predictions
 
 

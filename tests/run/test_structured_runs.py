@@ -28,6 +28,7 @@ from cashmere.exceptions import (
     IncompatibleParametersError,
     RowStructureWarning,
     RunDirectoryError,
+    SchemaError,
     UnknownNameError,
 )
 from cashmere.records.budget import Budget
@@ -112,7 +113,10 @@ def test_folds_of_a_run_respect_the_column_also_when_it_is_resumed(column, resam
     model(**settings).fit(X, y, **{kind: column})
     prepared = PreparedFolds(tmp_path / "run" / "prepared")
     stored = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
-    assert stored[kind] == column and column not in (tmp_path / "run" / "schema.json").read_text()
+    assert stored[kind] == column
+    columns = json.loads((tmp_path / "run" / "schema.json").read_text())["columns"]["columns"]
+    kept = {each["name"]: each.get("parts") for each in columns}
+    assert ("patient" not in kept) if column == "patient" else kept["day"] == ["day", "weekday"]
     own = {"space": quick_space}
     with RunDirectory.open(tmp_path / "run", own) as run:
         structure = run.rows.structure
@@ -126,9 +130,14 @@ def test_folds_of_a_run_respect_the_column_also_when_it_is_resumed(column, resam
     assert len(more.leaderboard_) == 5
     whole = model(**{**settings, "budget": "5trials", "run_directory": tmp_path / "whole"}).fit(X, y, **{kind: column})
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
-    assert more.n_features_in_ == 3 and column not in whole.feature_names_in_
     without = X.drop(columns=column)
-    np.testing.assert_array_equal(whole.predict_proba(X), whole.predict_proba(without))
+    if column == "day":
+        assert more.n_features_in_ == 4
+        with pytest.raises(SchemaError, match="lacks 1 column it had in training: 'day'"):
+            whole.predict_proba(without)
+    else:
+        assert more.n_features_in_ == 3 and column not in whole.feature_names_in_
+        np.testing.assert_array_equal(whole.predict_proba(X), whole.predict_proba(without))
 
 
 def test_values_of_a_series_or_an_array_do_the_same(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self, TypeGuard
 
@@ -35,6 +35,8 @@ class RowStructure:
         of a group. All numbers from 0 to the largest occur.
     name : str
         Name of the column, for messages.
+    calendar : str
+        Name of the column of dates that stays in the table, as parts of it may recur; ``""`` if there is none.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class RowStructure:
     kind: StructureKind
     codes: IntArray
     name: str = ""
+    calendar: str = ""
 
     @classmethod
     def from_values(cls, values: Any, kind: StructureKind, *, name: str | None = None) -> Self:
@@ -111,7 +114,7 @@ class RowStructure:
     def take(self, rows: IntArray) -> RowStructure:
         """Return the structure of some rows, renumbered without gaps."""
         codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
-        return RowStructure(kind=self.kind, codes=codes, name=self.name)
+        return replace(self, codes=codes)
 
 
 def is_in_time(structure: RowStructure | None) -> TypeGuard[RowStructure]:
@@ -125,7 +128,7 @@ def shown_name(given: Any, kind: StructureKind) -> str:
 
 
 def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.DataFrame, RowStructure | None]:
-    """Take the structure of the rows out of a table: it is not a feature.
+    """Take the structure of the rows out of a table: it is not a feature, except for parts of dates that recur.
 
     Parameters
     ----------
@@ -137,7 +140,7 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
     Returns
     -------
     frame : DataFrame
-        The table without the column, if one was named.
+        The table without the column, if one was named; columns of dates stay, see `RowStructure.calendar`.
     structure : RowStructure or None
 
     Raises
@@ -154,6 +157,8 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
         if given not in frame.columns:
             raise UnknownNameError("column", given, map(str, frame.columns))
         structure = RowStructure.from_values(frame[given], kind, name=given)
+        if kind is StructureKind.TIME and read_times(frame[given], given).dtype.kind == "M":
+            return frame, replace(structure, calendar=given)
         frame = frame.drop(columns=given)
         if frame.shape[1] == 0:
             raise DataError(f"There is no column beside {given!r}. Expected at least one feature.", column=given)

@@ -56,7 +56,8 @@ class CanonicalRows:
 
         """
         complete = len(self.source) == len(self.given)
-        return infer_schema(self.given if complete else self.frame, named=named, check=check)
+        calendar = "" if self.structure is None else self.structure.calendar
+        return infer_schema(self.given if complete else self.frame, named=named, calendar=calendar, check=check)
 
 
 def check_weight(weight: Any, n_rows: int) -> Float64:
@@ -133,6 +134,8 @@ def canonical_rows(
             kept = values / values.mean()
     if not keep_order:
         counted = frame if len(source) == n_rows else frame.iloc[source]
+        if structure is not None and structure.calendar:
+            counted = counted.drop(columns=structure.calendar)  # the moments come first anyway
         keys: list[AnyArray] = [_hash_target(y[source]), _hash_features(counted)]
         keys = keys if kept is None else [kept, *keys]
         order = sorted_by(keys if structure is None else [structure.codes[source], *keys])

@@ -27,6 +27,7 @@ from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntAr
 from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted
+from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
 from cashmere.data.dates import DateNotation, find_notation, read_dates
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
 from cashmere.data.frames import infinity_error
@@ -61,8 +62,6 @@ _NAMES_SHOWN = 20
 
 _Found = TypeVar("_Found")
 
-_DATE_PARTS = ("year", "month", "day", "weekday", "days_since_1970")
-
 
 class ColumnKind(StrEnum):
     """How the values of a column are understood."""
@@ -88,6 +87,9 @@ class Column:
         Levels of a categorical column, in code order; sorted, or in the given order of an ordered categorical.
     with_time : bool
         Whether a date column has a time of day in training, and so an ``hour``.
+    parts : tuple of str
+        The parts of a date column that are features, if not all of them: those that recur, where its dates put the rows
+        in order.
     notation : DateNotation
         What comes first in the dates of a column of texts, such as ``"1/2/2024"``.
     zone : str
@@ -103,14 +105,15 @@ class Column:
     missing : float or None
         Share of the training rows without a value; None in models of earlier versions.
     dropped : str or None
-        Why the column is not used: ``"constant"``, ``"all missing"``, ``"duplicate of 'x'"`` or
-        ``"identifier: every value differs"``.
+        Why the column is not used: ``"constant"``, ``"all missing"``, ``"duplicate of 'x'"``,
+        ``"identifier: every value differs"``, or that it puts the rows in order and no part of it recurs.
     """
 
     name: str
     kind: ColumnKind
     categories: tuple[str, ...] = ()
     with_time: bool = False
+    parts: tuple[str, ...] = ()
     notation: DateNotation = DateNotation.YEAR_FIRST
     zone: str = ""
     missing_texts: tuple[str, ...] = ()
@@ -125,8 +128,13 @@ class Column:
         if self.dropped is not None or self.kind is ColumnKind.TEXT:
             return ()
         if self.kind is ColumnKind.DATE:
-            return tuple(f"{self.name}.{part}" for part in (*_DATE_PARTS, *(["hour"] if self.with_time else [])))
+            return tuple(f"{self.name}.{part}" for part in self.date_parts)
         return (self.name,)
+
+    @property
+    def date_parts(self) -> tuple[str, ...]:
+        """The parts of a date column that are features, in the order of `value_names`."""
+        return self.parts or (DATE_PARTS if self.with_time else DATE_PARTS[:-1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +205,7 @@ class _StoredColumn(TypedDict):
     kind: ColumnKind
     categories: NotRequired[list[str]]
     with_time: NotRequired[bool]
+    parts: NotRequired[list[str]]
     notation: NotRequired[DateNotation]
     zone: NotRequired[str]
     missing_texts: NotRequired[list[str]]
@@ -275,6 +284,8 @@ class TableSchema:
                 entry["categories"] = list(column.categories)
             if column.with_time:
                 entry["with_time"] = True
+            if column.parts:
+                entry["parts"] = list(column.parts)
             if column.notation is not DateNotation.YEAR_FIRST:
                 entry["notation"] = column.notation.value
             if column.zone:
@@ -309,6 +320,7 @@ class TableSchema:
                 kind=entry["kind"],
                 categories=tuple(entry.get("categories", ())),
                 with_time=entry.get("with_time", False),
+                parts=tuple(entry.get("parts", ())),
                 notation=entry.get("notation", DateNotation.YEAR_FIRST),
                 zone=entry.get("zone", ""),
                 missing_texts=tuple(entry.get("missing_texts", ())),
@@ -324,6 +336,8 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has a level twice")
             if column.categories and column.kind is not ColumnKind.CATEGORICAL:
                 raise ValueError(f"the column {column.name[:80]!r} has levels, but is not categorical")
+            if column.parts and (column.kind is not ColumnKind.DATE or not set(column.parts) <= set(DATE_PARTS)):
+                raise ValueError(f"the column {column.name[:80]!r} has parts of dates, but no dates, or unknown parts")
             if column.notation is not DateNotation.YEAR_FIRST and column.kind is not ColumnKind.DATE:
                 raise ValueError(f"the column {column.name[:80]!r} has a notation of dates, but no dates")
             if column.zone and (column.kind is not ColumnKind.DATE or not _ZONE.fullmatch(column.zone)):
@@ -469,14 +483,16 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
         coded = _booleans(series, column.name)[:, None]
     elif column.kind is ColumnKind.DATE:
         dates, bad = _dates(series, column.name, column.zone, column.notation)
-        coded = _date_parts(dates, with_time=column.with_time)
+        coded = date_parts(dates, column.date_parts)
     else:
         codes, bad = _category_codes(series, column.categories)
         coded = codes[:, None]
     return coded, bad
 
 
-def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[], object] = lambda: None) -> TableSchema:
+def infer_schema(
+    frame: pd.DataFrame, *, named: bool = True, calendar: str = "", check: Callable[[], object] = lambda: None
+) -> TableSchema:
     """Learn the meaning of the columns of the training table.
 
     Text columns are read as numbers if every value parses, or every value but a few texts such as "unknown", see
@@ -493,6 +509,8 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
         ``frame.attrs["decimal"]``.
     named : bool
         Whether later tables are matched by column name.
+    calendar : str
+        A column of dates that put the rows in order: only parts that recur are features, see `recurring_parts`.
     check : callable
         Called before each column; an exception that it raises ends the work.
 
@@ -515,7 +533,7 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
         check()
         name, series = given[number]
         with _failures_of(name):
-            return _infer_column(name, series)
+            return _infer_column(name, series, is_calendar=name == calendar)
 
     columns: list[Column] = []
     first_with: dict[bytes, str] = {}
@@ -528,12 +546,13 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
     return TableSchema(columns=tuple(columns), named=named, decimal="," if frame.attrs.get("decimal") == "," else ".")
 
 
-def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
+def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = False) -> tuple[Column, bytes]:
     """Return the column and a digest that is equal for equal content."""
     reading = _infer_kind(name, series)
     kind = reading.kind
     categories: tuple[str, ...] = ()
     with_time, zone, offset = False, "", 0.0
+    parts: tuple[str, ...] = ()
     dropped: str | None = None
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
@@ -564,6 +583,9 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         n_present = int((~missing).sum())
         if kind is ColumnKind.CATEGORICAL and distinct == n_present > _IDENTIFIER_ROWS:
             dropped = "identifier: every value differs"
+    if is_calendar and kind is ColumnKind.DATE:
+        parts = recurring_parts(content.view("datetime64[us]"))
+        dropped = None if parts else "puts the rows in order, and no part of it recurs"
     if distinct == 0:
         dropped = "all missing"
     elif distinct == 1 and not missing.any():
@@ -576,6 +598,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         kind=kind,
         categories=used_categories,
         with_time=with_time,
+        parts=parts,
         notation=reading.notation,
         zone=zone,
         missing_texts=reading.missing_texts,
@@ -930,12 +953,3 @@ def _wall_time_text(value: object) -> str:
     if isinstance(value, (dt.date, np.datetime64)):
         return str(value)
     return str(value).strip()
-
-
-def _date_parts(dates: NDArray[np.datetime64], *, with_time: bool) -> Float64:
-    index = pd.DatetimeIndex(dates)
-    days = (dates - np.datetime64("1970-01-01", "us")) / np.timedelta64(1, "D")
-    parts = [index.year, index.month, index.day, index.day_of_week, days, *([index.hour] if with_time else [])]
-    values = np.column_stack([np.asarray(part, dtype=np.float64) for part in parts])
-    values[np.isnat(dates)] = np.nan
-    return values

@@ -75,8 +75,8 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
     if dates:
         sentences.append(
             f"{columns_hold(dates)} dates. If later rows are to be predicted, random folds let models see the future, "
-            f"and scores are too good: give time={dates[0]!r} (--time). The column is then no feature; a copy of it "
-            "remains one."
+            f"and scores are too good: give time={dates[0]!r} (--time). Only its parts that recur, such as the "
+            "weekday, are then features; of a copy, all parts."
         )
     if identifiers:
         sentences.append(

@@ -128,7 +128,7 @@ def explain_predictions(
             {
                 "row": i,
                 "column": columns[j].name,
-                "value": frame[columns[j].name].iloc[i],
+                "value": frame[columns[j].column].iloc[i],
                 "contribution": float(one.values[j]),
                 "standard_error": float(one.standard_errors[j]),
             }

@@ -25,12 +25,12 @@ from cashmere.storage.directory import RESTORE, TrainingRows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceColumn:
-    """A column of the user's table, and where its values are in the coded table.
+    """A column of the user's table, or a recurring part of its dates, and where its values are in the coded table.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Its name, such as ``"age"`` or ``"sold.weekday"``.
     kind : ColumnKind
         How its values are understood.
     categories : tuple of str
@@ -41,6 +41,8 @@ class SourceColumn:
         Its number among the text columns.
     offset : float
         What has been subtracted from its numbers, see `Column.offset`.
+    dates : str or None
+        The column whose dates it is a part of.
     """
 
     name: str
@@ -49,14 +51,28 @@ class SourceColumn:
     places: tuple[int, ...] = ()
     text: int | None = None
     offset: float = 0.0
+    dates: str | None = None
+
+    @property
+    def column(self) -> str:
+        """The name of the column in the table."""
+        return self.name if self.dates is None else self.dates
 
 
 def source_columns(schema: TableSchema) -> list[SourceColumn]:
-    """Return the used columns of a table, in its order."""
-    found, n_values, n_texts = [], 0, 0
+    """Return the used columns of a table, in its order; parts of dates that recur one by one."""
+    found: list[SourceColumn] = []
+    n_values, n_texts = 0, 0
     for column in schema.used:
         is_text = column.kind is ColumnKind.TEXT
         width = len(column.value_names)
+        if column.parts:
+            found += [
+                SourceColumn(name=name, kind=ColumnKind.NUMERIC, places=(n_values + i,), dates=column.name)
+                for i, name in enumerate(column.value_names)
+            ]
+            n_values += width
+            continue
         found.append(
             SourceColumn(
                 name=column.name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cashmere.data.calendar import DATE_PARTS
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.schema import LARGEST, ColumnKind, TableSchema
 from cashmere.data.task import Encoding
@@ -51,7 +52,7 @@ def coded_columns(graph: Graph, schema: TableSchema) -> CodedColumns:
         if column.kind is ColumnKind.CATEGORICAL:
             codes.append(graph.codes(graph.node("Squeeze", value, np.array([1])), column.categories))
         elif column.kind is ColumnKind.DATE:
-            numbers.append(_date_parts(graph, value, with_time=column.with_time))
+            numbers.append(_date_parts(graph, value, column.date_parts))
         elif column.offset:
             numbers.append((value - column.offset).cast(np.float32))
         else:
@@ -66,8 +67,8 @@ def _finite(graph: Graph, parts: list[Value]) -> Value:
     return graph.where(numbers < -LARGEST, -LARGEST, numbers)
 
 
-def _date_parts(graph: Graph, seconds: Value, *, with_time: bool) -> Value:
-    """Turn seconds since 1970 into year, month, day, weekday, days since 1970 and perhaps the hour, as float32.
+def _date_parts(graph: Graph, seconds: Value, names: tuple[str, ...]) -> Value:
+    """Turn seconds since 1970 into parts of dates, see `cashmere.data.calendar.date_parts`, as float32.
 
     Notes
     -----
@@ -89,10 +90,9 @@ def _date_parts(graph: Graph, seconds: Value, *, with_time: bool) -> Value:
     month = month_from_march + 3.0 - is_next_year * 12.0
     year = year_of_era + era * 400.0 + is_next_year
     weekday = _divided(whole_days + 3.0, 7)[1]  # 1970 began on a Thursday
-    parts = [year, month, day, weekday, days]
-    if with_time:
-        parts.append(_divided(_quotient(filled, 3600), 24)[1])
-    return graph.where(is_missing, np.nan, graph.side_by_side(*parts)).cast(np.float32)
+    hour = _divided(_quotient(filled, 3600), 24)[1]
+    parts = dict(zip(DATE_PARTS, (year, month, day, weekday, days, hour), strict=True))
+    return graph.where(is_missing, np.nan, graph.side_by_side(*(parts[name] for name in names))).cast(np.float32)
 
 
 def _quotient(value: Value, divisor: int) -> Value:

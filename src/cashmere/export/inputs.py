@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
         If a column is missing, or its type differs from that in `fit`.
     """
     frame = to_frame(table, columns=[column.name for column in schema.columns])
-    coded = schema.code(frame)
+    whole_dates = replace(schema, columns=tuple(replace(column, parts=()) for column in schema.columns))
+    coded = whole_dates.code(frame)
     position = {name: j for j, name in enumerate(coded.value_names)}
     inputs: dict[str, AnyArray] = {}
     for column in schema.used:
