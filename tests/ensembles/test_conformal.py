@@ -112,6 +112,48 @@ def test_coverage_of_new_rows_is_about_the_requested_one(n_folds):
     assert 0.8 - 0.02 < np.mean(covered) < 0.8 + 0.05
 
 
+@given(n=st.integers(9, 60), n_folds=st.integers(1, 4), coverage=st.floats(0.1, 0.9), seed=st.integers(0, 2**32 - 1))
+def test_sets_by_class_are_those_of_the_definition(n, n_folds, coverage, seed):
+    rng = np.random.default_rng(seed)
+    scores, fold, codes = rng.uniform(size=n), np.arange(n) % n_folds, rng.choice(3, n, p=[0.7, 0.25, 0.05])
+    p = [rng.dirichlet(np.ones(3), size=6) for _ in range(n_folds)]
+    found = ConformalScores.of_folds(scores, fold, n_folds, codes=codes, n_classes=3)
+    expected = np.zeros((6, 3), dtype=bool)
+    for c in range(3):
+        of_class = np.flatnonzero(codes == c)
+        r = int(np.ceil(round(coverage * (len(of_class) + 1), 9)))  # more than there are: every set holds the class
+        for row in range(6):
+            expected[row, c] = sum(scores[i] < 1 - p[fold[i]][row, c] for i in of_class) < r
+    for row in np.flatnonzero(~expected.any(axis=1)):
+        expected[row, np.argmax(sum(each[row] for each in p))] = True
+    np.testing.assert_array_equal(found.sets(p, coverage, by_class=True), expected)
+
+
+def test_sets_by_class_cover_each_class():
+    covered = {False: [], True: []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(900) < 0.1).astype(int)
+        X = rng.normal(size=(900, 2)) + y[:, None]
+        outputs, fold, models = cross_fitted(LogisticRegression, X[:500], y[:500], 5, "predict_proba")
+        scores = ConformalScores.of_folds(scores_of(y[:500], outputs), fold, 5, codes=y[:500], n_classes=2)
+        p = [model.predict_proba(X[500:]) for model in models]
+        for by_class, shares in covered.items():
+            held = scores.sets(p, 0.8, by_class=by_class)
+            shares.append([held[y[500:] == c, c].mean() for c in (0, 1)])
+    usual, rare = np.mean(covered[True], axis=0)
+    assert 0.78 < usual < 0.84 and 0.78 < rare < 0.84
+    assert np.mean(covered[False], axis=0)[1] < 0.4  # among all rows, the rare class hardly counts
+
+
+def test_scores_of_a_rare_class_are_not_thinned_like_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    n = 40_000
+    codes = (rng.random(n) < 0.01).astype(int)
+    found = ConformalScores.of_folds(rng.uniform(size=n), np.arange(n) % 5, 5, codes=codes, n_classes=2)
+    assert found.classes[0].n_scores == pytest.approx(2_000, abs=2) and found.classes[1].n_scores == codes.sum()
+
+
 def test_many_scores_are_thinned_to_larger_ones():
     rng = np.random.default_rng(0)
     scores, fold = rng.exponential(size=50_000), rng.integers(0, 5, 50_000)

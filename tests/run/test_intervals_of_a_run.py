@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -83,6 +84,15 @@ def test_sets_cover_and_survive_loading(classifier):
     assert held[np.arange(len(X)), model.predict_proba(X).argmax(axis=1)].mean() > 0.99
 
 
+def test_sets_by_class_cover_each_class_and_survive_loading(classifier):
+    model, folder, X, y = classifier
+    held = model.predict_set(X, 0.8, by_class=True)
+    for k, label in enumerate(model.classes_):
+        assert 0.65 < held[y == label, k].mean() < 0.95
+    np.testing.assert_array_equal(Predictor.load(folder).predict_set(X, 0.8, by_class=True), held)
+    assert (held | ~model.predict_set(X, 0.8, by_class=False)).mean() < 1
+
+
 def test_rows_that_validate_several_folds_have_scores_of_all_models(tmp_path):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     y = y - y.mean()  # bounds are not cut at 0
@@ -110,6 +120,14 @@ def test_command_adds_columns(regressor, classifier, tmp_path):
     assert found.columns.tolist() == ["prediction", "proba_bad", "proba_good", "in_set_bad", "in_set_good"]
     np.testing.assert_array_equal(found[["in_set_bad", "in_set_good"]], model.predict_set(X))
     assert "at most" in predict(folder, X, "--interval", "2")
+    found = predict(folder, X, "--interval", "0.9", "--by-class")
+    np.testing.assert_array_equal(found[["in_set_bad", "in_set_good"]], model.predict_set(X, by_class=True))
+    model, folder, X, _ = regressor
+    for options in (["--by-class"], ["--by-class", "--interval", "0.9"]):
+        X.to_csv(tmp_path / "new.csv", index=False)
+        command = ["predict", str(folder), str(tmp_path / "new.csv"), "-o", str(tmp_path / "out.csv"), *options]
+        refused = CliRunner().invoke(app, command)
+        assert refused.exit_code == 2 and "--by-class) need --interval and a classification" in refused.output
 
 
 def test_wrong_calls_are_explained(regressor, classifier, tmp_path):
@@ -119,6 +137,10 @@ def test_wrong_calls_are_explained(regressor, classifier, tmp_path):
         predictor.predict_set(X)
     with pytest.raises(InvalidParameterError, match="at most"):
         predictor.predict_interval(X, 1.0)
+    without = Predictor.load(classifier[1])
+    without.conformal = replace(without.conformal, classes=())
+    with pytest.raises(UsageError, match=r"no scores by class.*resume"):
+        without.predict_set(classifier[2], by_class=True)
     predictor.conformal = None
     with pytest.raises(UsageError, match="resume"):
         predictor.predict_interval(X)
@@ -127,13 +149,22 @@ def test_wrong_calls_are_explained(regressor, classifier, tmp_path):
         model._predictor.predict_interval(rows)
 
 
+@pytest.mark.parametrize("scores", [[[[0.3, 0.1]] * 3] * 2, [[[0.1]] * 3], [[[0.1]]] * 2, [[["x"]] * 3] * 2])
+def test_scores_of_classes_that_cannot_be_are_refused(classifier, tmp_path, scores):
+    refuse(classifier, tmp_path, "conformal_scores_of_classes", scores)
+
+
 @pytest.mark.parametrize("scores", [[[0.3, 0.1]], [[-0.5]], [[0.1]] * 9, [["x"]], [[float("nan")]]])
 def test_scores_that_cannot_be_are_refused(classifier, tmp_path, scores):
+    refuse(classifier, tmp_path, "conformal_scores", scores)
+
+
+def refuse(classifier, tmp_path, key, scores):
     _, folder, *_ = classifier
     for path in (folder / "model").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    manifest["conformal_scores"] = scores
+    manifest[key] = scores
     manifest["checksum"] = _checksum(manifest)
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ModelFileError):

@@ -33,6 +33,10 @@ def predict(
             "share of rows, such as 0.9.",
         ),
     ] = None,
+    by_class: Annotated[
+        bool,
+        typer.Option("--by-class", help="With --interval, sets contain the truth for this share of each class."),
+    ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Copy this column of the table, such as an identifier; repeatable."),
@@ -60,6 +64,11 @@ def predict(
                 "--proba cannot be used with a regression model, which predicts no probabilities. Leave it out.",
                 {"proba": proba, "task": predictor.target.task_type},
             )
+        if by_class and (interval is None or not predictor.target.task_type.is_classification):
+            raise IncompatibleParametersError(
+                "Sets by class (--by-class) need --interval and a classification model.",
+                {"by-class": by_class, "interval": interval},
+            )
         frame = read_table(table, schema=predictor.schema)
         kept = written_columns(table, frame, keep or [])
         missed = ""
@@ -72,7 +81,7 @@ def predict(
         else:
             columns = {"prediction": predictor.predict(frame)}
         if interval is not None and predictor.target.task_type.is_classification:
-            held = predictor.predict_set(frame, interval)
+            held = predictor.predict_set(frame, interval, by_class=by_class)
             columns |= {f"in_set_{label}": held[:, k] for k, label in enumerate(predictor.classes_)}
         elif interval is not None:
             columns |= dict(zip(("lower", "upper"), predictor.predict_interval(frame, interval).T, strict=True))

@@ -11,11 +11,15 @@ the classes c for which fewer than r scores are smaller than 1 - mu_k(i)(x)_c. I
 (exchangeable), CV+ covers at least 2 coverage - 1 of them for certain and, in practice, about the coverage itself.
 With a holdout there is one fold and one model, and the promise is the coverage itself.
 
+Class by class, a set holds class c if fewer than r_c = ceil(coverage (n_c + 1)) scores of the n_c rows of class c are
+smaller than 1 - mu_k(i)(x)_c: then the coverage is that among the rows of each class.
+
 References
 ----------
 Barber, Candes, Ramdas, Tibshirani (2021), Predictive inference with the jackknife+, Annals of Statistics 49, section 3.
 Romano, Sesia, Candes (2020), Classification with valid and adaptive coverage, NeurIPS, section 2.2 (CV+ for sets).
 Sadinle, Lei, Wasserman (2019), Least ambiguous set-valued classifiers with bounded error levels, JASA 114 (the score).
+Vovk (2012), Conditional validity of inductive conformal predictors, ACML (section 4: coverage of each class).
 """
 
 from __future__ import annotations
@@ -27,11 +31,14 @@ from typing import Self
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 
 MOST_SCORES = 2_000
 """Most scores to keep. Of more, each stands for several and is the largest of them: coverage rises by at most 0.1 %."""
+
+MOST_SCORES_OF_CLASSES, LEAST_SCORES_OF_A_CLASS = 4_000, 200
+"""Most scores to keep class by class, of all classes together; but as many of each class as the latter."""
 
 _BLOCK_CELLS = 2_000_000
 """Cells of the matrix of rows and scores that are handled at a time: 16 MB."""
@@ -67,12 +74,24 @@ class ConformalScores:
     ----------
     folds : tuple of (n_scores,) arrays
         Ascending. If there is one, it belongs to predictions of all models.
+    classes : tuple of ConformalScores
+        Those of the rows of each class; empty for values, and for models of earlier versions.
     """
 
     folds: tuple[Float64, ...]
+    classes: tuple[ConformalScores, ...] = ()
 
     @classmethod
-    def of_folds(cls, scores: FloatArray, fold: IntArray, n_folds: int) -> Self:
+    def of_folds(
+        cls,
+        scores: FloatArray,
+        fold: IntArray,
+        n_folds: int,
+        *,
+        codes: IntArray | None = None,
+        n_classes: int = 0,
+        most: int = MOST_SCORES,
+    ) -> Self:
         """Sort scores into their folds, and thin them out if they are many.
 
         Parameters
@@ -83,6 +102,12 @@ class ConformalScores:
             The fold that each row validates.
         n_folds : int
             Number of folds.
+        codes : (n_rows,) array of int, optional
+            The class of each row, for sets whose coverage is that of each class.
+        n_classes : int
+            Number of classes.
+        most : int
+            Most scores to keep.
 
         Examples
         --------
@@ -93,12 +118,20 @@ class ConformalScores:
         found = []
         for number in range(n_folds):
             ascending = np.sort(np.asarray(scores, dtype=np.float64)[fold == number])
-            if len(scores) > MOST_SCORES:
-                n_kept = max(1, round(MOST_SCORES * len(ascending) / len(scores)))
+            if len(scores) > most:
+                n_kept = max(1, round(most * len(ascending) / len(scores)))
                 ends = np.ceil(np.arange(1, n_kept + 1) * len(ascending) / n_kept).astype(int)
                 ascending = ascending[ends - 1] if len(ascending) else ascending
             found.append(ascending)
-        return cls(folds=tuple(found))
+        most_of_class = max(LEAST_SCORES_OF_A_CLASS, MOST_SCORES_OF_CLASSES // max(n_classes, 1))
+        of_class = (np.flatnonzero(codes == c) for c in range(n_classes))
+        classes = (cls.of_folds(scores[rows], fold[rows], n_folds, most=most_of_class) for rows in of_class)
+        return cls(folds=tuple(found), classes=tuple(classes))
+
+    @classmethod
+    def from_lists(cls, folds: Sequence[Sequence[float]], classes: Sequence[Sequence[Sequence[float]]] = ()) -> Self:
+        """Return the scores of plain lists, as they are stored."""
+        return cls(folds=tuple(map(np.array, folds)), classes=tuple(cls.from_lists(each) for each in classes))
 
     @property
     def n_scores(self) -> int:
@@ -154,7 +187,7 @@ class ConformalScores:
         return np.sort(bounds, axis=1)  # with low coverages and folds that disagree, bounds may cross
 
     def sets(
-        self, probabilities: Sequence[FloatArray], coverage: float
+        self, probabilities: Sequence[FloatArray], coverage: float, *, by_class: bool = False
     ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
         """Return which classes belong to the set of each row, shape ``(n_rows, n_classes)``.
 
@@ -164,6 +197,8 @@ class ConformalScores:
             What the models of each fold predict.
         coverage : float
             Share of new rows whose class the set is to hold.
+        by_class : bool
+            Whether it is to be that of the rows of each class; with few rows of a class, all sets hold it.
 
         Returns
         -------
@@ -183,12 +218,24 @@ class ConformalScores:
                [ True, False]])
         """
         r = self.rank(coverage)
-        n_smaller = sum(
-            np.searchsorted(fold, 1.0 - each / each.sum(axis=1, keepdims=True), side="left")
-            for fold, each in zip(self.folds, map(np.asarray, probabilities), strict=True)
-        )
-        held = np.asarray(n_smaller < r)
+        scores = [1.0 - each / each.sum(axis=1, keepdims=True) for each in map(np.asarray, probabilities)]
+        if by_class:
+            held = np.column_stack([of_class._holds(scores, c, coverage) for c, of_class in enumerate(self.classes)])
+        else:
+            held = np.asarray(_n_smaller(self.folds, scores) < r)
         best = np.argmax(sum(map(np.asarray, probabilities)), axis=1)
         empty = np.flatnonzero(~held.any(axis=1))
         held[empty, best[empty]] = True
         return held
+
+    def _holds(self, scores: Sequence[Float64], c: int, coverage: float) -> BoolArray:
+        """Return whether the set of each row holds a class, by the scores of the rows of this class."""
+        r = int(np.ceil(round(coverage * (self.n_scores + 1), 9)))
+        return np.asarray(_n_smaller(self.folds, [each[:, c] for each in scores]) < r)
+
+
+def _n_smaller(folds: Sequence[Float64], scores: Sequence[Float64]) -> IntArray:
+    """Return how many scores of all folds are smaller than those of the rows with the models of each fold."""
+    return np.asarray(
+        sum(np.searchsorted(fold, each, side="left") for fold, each in zip(folds, scores, strict=True)), dtype=np.int64
+    )

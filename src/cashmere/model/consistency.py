@@ -193,11 +193,20 @@ def check_ensemble(
             require(target.task_type.is_classification, "the model", "has a calibration, but predicts values.")
             n_classes = len(calibration.scales)
             require(n_classes == target.n_classes, "the calibration", f"knows {n_classes} classes.")
-        for fold in () if conformal is None else conformal.folds:
-            array("conformal scores", fold, (-1,))
-            require((np.diff(fold) >= 0).all(), "conformal scores", "are out of order.")
+        if conformal is not None:
+            _check_scores(conformal, target)
     except ContentError as error:
         raise ModelFileError(path, f"describes no usable ensemble: {error}") from error
+
+
+def _check_scores(conformal: ConformalScores, target: TargetCoding) -> None:
+    for each in (conformal, *conformal.classes):
+        require(len(each.folds) == len(conformal.folds), "conformal scores", "of a class have other folds.")
+        for fold in each.folds:
+            array("conformal scores", fold, (-1,))
+            require((np.diff(fold) >= 0).all(), "conformal scores", "are out of order.")
+    if conformal.classes:
+        require(len(conformal.classes) == target.n_classes, "conformal scores", "are of other classes.")
 
 
 def _check_stacking(ensemble: StackedEnsemble, target: TargetCoding) -> None:

@@ -56,6 +56,9 @@ Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""
 
 
+_Scores = Annotated[list[Positive], Meta(max_length=MOST_SCORES + 1)]
+
+
 class _Entry(TypedDict):
     file: Annotated[str, Meta(max_length=200)]
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -89,7 +92,8 @@ class _Manifest(TypedDict):
     information: dict[str, Any]
     thresholds: NotRequired[list[Positive] | None]
     calibration: NotRequired[_StoredCalibration | None]
-    conformal_scores: NotRequired[list[Annotated[list[Positive], Meta(max_length=MOST_SCORES + 1)]] | None]
+    conformal_scores: NotRequired[list[_Scores] | None]
+    conformal_scores_of_classes: NotRequired[list[list[_Scores]]]
     folds: NotRequired[Annotated[int, Meta(ge=1)]]
     newest_fold_only: NotRequired[bool]
     versions: NotRequired[dict[str, str]]
@@ -151,6 +155,9 @@ def save_model(
         "thresholds": None if thresholds is None else thresholds.tolist(),
         "calibration": None if calibration is None else calibration.to_json(),
         "conformal_scores": None if conformal is None else [fold.tolist() for fold in conformal.folds],
+        "conformal_scores_of_classes": [
+            [fold.tolist() for fold in of_class.folds] for of_class in (() if conformal is None else conformal.classes)
+        ],
         "newest_fold_only": newest_fold_only,
         "versions": versions(),
     }

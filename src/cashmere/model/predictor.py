@@ -190,7 +190,7 @@ class Predictor:
             intervals.append(bounds)
         return np.concatenate(intervals)
 
-    def predict_set(self, table: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+    def predict_set(self, table: Any, coverage: float = 0.9, *, by_class: bool = False) -> NDArray[np.bool_]:
         """Predict by CV+ the classes each row may belong to, shape ``(n_rows, n_classes)``; columns as in `classes_`.
 
         The sets contain the true class of about the share `coverage` of rows, if these are distributed like the
@@ -202,20 +202,29 @@ class Predictor:
             As for `predict`.
         coverage : float
             Share of rows whose set is to contain the true class, above 0 and below 1.
+        by_class : bool
+            Whether it is to be the share among the rows of each class, not only among all. Sets become larger; if a
+            class had too few rows for the coverage, all of them contain it.
 
         Raises
         ------
         InvalidParameterError
             If `coverage` is not between 0 and 1, or is higher than the number of training rows allows.
         UsageError
-            If the model is a regressor, or was saved by a version without sets.
+            If the model is a regressor, or was saved by a version without sets, or without those by class.
         SchemaError, PredictionError
             As `predict`.
         """
         if not self.target.task_type.is_classification:
             raise UsageError("predict_set exists for classification; this model predicts values. Use predict_interval.")
-        scores, outputs = self._scores(coverage), self._of_folds(self._frame(table))
-        return np.concatenate([scores.sets(parts, coverage) for parts in outputs])
+        scores = self._scores(coverage)
+        if by_class and not scores.classes:
+            raise UsageError(
+                "This model has no scores by class: it was saved by an earlier version. Fit it again, or run "
+                "`cashmere resume` on its run directory."
+            )
+        outputs = self._of_folds(self._frame(table))
+        return np.concatenate([scores.sets(parts, coverage, by_class=by_class) for parts in outputs])
 
     def _scores(self, coverage: float) -> ConformalScores:
         if self.conformal is None:
@@ -447,7 +456,11 @@ class Predictor:
             calibration = None if stored is None else Calibration.from_json(stored)
             entries = {int(number): entry for number, entry in manifest["members"].items()}
             scores = manifest.get("conformal_scores")
-            conformal = None if not scores else ConformalScores(folds=tuple(map(np.array, scores)))
+            conformal = (
+                None
+                if not scores
+                else ConformalScores.from_lists(scores, manifest.get("conformal_scores_of_classes", []))
+            )
             check_ensemble(path / "manifest.json", ensemble, set(entries), target, thresholds, calibration, conformal)
             entry = manifest["encoders"]
             loaded = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])

@@ -355,7 +355,8 @@ class EnsembleBuilder:
         y, fold = self.pool.y, self.pool.fold
         if fold is None or is_in_time(self.pool.structure):
             fold = np.zeros(len(y), dtype=np.int64)
-        return ConformalScores.of_folds(scores_of(y, combined), fold, int(fold.max()) + 1)
+        n_classes = combined.shape[1] if combined.ndim == 2 else 0
+        return ConformalScores.of_folds(scores_of(y, combined), fold, int(fold.max()) + 1, codes=y, n_classes=n_classes)
 
     @property
     def decides_by_threshold(self) -> bool:
