@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from fake_runs import make_run, predictions_of, weighted
+from typer.testing import CliRunner
 
 from cashmere import AutoRegressor
-from cashmere.analysis import read_out_of_fold
+from cashmere.analysis import out_of_fold, read_out_of_fold, read_predictions
+from cashmere.cli import app
 from cashmere.ensembles.calibration import Calibration
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 
@@ -31,6 +34,29 @@ def test_rows_are_those_of_the_table_in_its_order(tmp_path):
     np.testing.assert_array_equal(found.y, 2 * x[found.rows])
     assert len(found.rows) > 60 and (np.diff(found.rows) > 0).all()
     assert np.all(np.diff(read_out_of_fold(run, max_rows=20).rows) > 0)
+    recorded = read_predictions(run)
+    np.testing.assert_array_equal(recorded.y, 2 * x[recorded.rows])
+    assert len(read_predictions(run, max_rows=20).rows) == 20
+
+
+def test_all_rows_are_read_in_blocks(tmp_path, monkeypatch):
+    run = make_run(tmp_path / "run", predictions=True, facts=weighted(3, 8))
+    whole = read_out_of_fold(run)
+    monkeypatch.setattr(out_of_fold, "_BLOCK_VALUES", 100)
+    np.testing.assert_array_equal(read_out_of_fold(run).predictions, whole.predictions)
+
+
+def test_rows_without_a_target_keep_the_numbers_of_the_others(tmp_path):
+    x = np.random.default_rng(0).permutation(90).astype(float)
+    table = pd.DataFrame({"x": x, "y": 2 * x})
+    table.loc[[0, 1, 50], "y"] = np.nan
+    table.to_csv(tmp_path / "table.csv", index=False)
+    command = ["fit", tmp_path / "table.csv", "--target", "y", "--drop-missing-target", "--budget", "1trials"]
+    done = CliRunner().invoke(app, [*map(str, command), "--include", "ridge", "--out", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    found = read_out_of_fold(tmp_path / "run")
+    assert len(found.rows) == 87 and not {0, 1, 50} & set(found.rows)
+    np.testing.assert_array_equal(found.y, 2 * x[found.rows])
 
 
 def test_calibration_and_thresholds_of_the_model_are_used(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cashmere.analysis.recorded import map_predictions, validation_rows
+from cashmere.analysis.recorded import map_predictions, row_numbers, validation_rows
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as
 from cashmere.base.text import counted
@@ -18,13 +18,13 @@ from cashmere.ensembles import Ensemble, choose_rows, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
-from cashmere.storage.directory import RESTORE, read_source
+from cashmere.storage.directory import RESTORE
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description
 
-_MOST_VALUES = 20_000_000
-"""Largest number of values to read (rows times classes times members): 80 MB."""
+_BLOCK_VALUES = 20_000_000
+"""Values that are combined at a time (rows times classes times members): 80 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -69,15 +69,15 @@ class OutOfFold:
         return decide(self.predictions, self.thresholds)
 
 
-def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 0) -> OutOfFold:
+def read_out_of_fold(folder: str | Path, *, max_rows: int | None = None, seed: int = 0) -> OutOfFold:
     """Read the out-of-fold predictions of the final ensemble of a run; the directory may be read-only.
 
     Parameters
     ----------
     folder : path
         The run directory.
-    max_rows : int
-        Largest number of validation rows to read, spread evenly over the targets; fewer if there are very many classes.
+    max_rows : int, optional
+        Largest number of validation rows to read, spread evenly over the targets; by default all of them.
     seed : int
         Seed for the choice of rows.
 
@@ -109,26 +109,24 @@ def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 
         n_classes = len(target["classes"]) if is_classification else 1
         if not n_classes:
             raise ValueError("it names no class")
-    rows = choose_rows(
-        y, max(1, min(max_rows, _MOST_VALUES // (n_classes * len(ensemble.members)))), np.random.default_rng(seed)
-    )
-    source = read_source(folder / "table.npz")
-    if source is not None:
-        if len(source) <= validation.rows[-1]:
-            raise CorruptStoreError(folder / "table.npz", f"numbers {len(source)} rows only. {RESTORE}")
-        source = source[validation.rows]
-        rows = rows[np.argsort(source[rows])]
-    stack = [_member_predictions(store, facts, number, len(y))[rows] for number in ensemble.members]
-    shape = (len(rows), n_classes) if is_classification else (len(rows),)
+    rows = choose_rows(y, len(y) if max_rows is None else max_rows, np.random.default_rng(seed))
+    numbers = row_numbers(folder, validation)
+    if numbers is not None:
+        rows = rows[np.argsort(numbers[rows])]
+    members = [_member_predictions(store, facts, number, len(y)) for number in ensemble.members]
+    shape = (n_classes,) if is_classification else ()
     with failures_as(CorruptStoreError, folder / "run.sqlite", RESTORE):
-        if any(each.shape != shape or not np.isfinite(each).all() for each in stack):
-            raise ValueError(f"a member's predictions are not {shape} finite numbers")
         calibration = None if facts.calibration is None else Calibration.from_json(facts.calibration)
-        combined = ensemble.combine(stack)
-        if calibration is not None:
-            combined = calibration.apply(combined)
+        combined = np.empty((len(rows), *shape))
+        step = max(1, _BLOCK_VALUES // (n_classes * len(members)))
+        for start in range(0, len(rows), step):
+            stack = [each[rows[start : start + step]] for each in members]
+            if any(each.shape[1:] != shape or not np.isfinite(each).all() for each in stack):
+                raise ValueError(f"a member's predictions are not finite numbers of the shape {(len(rows), *shape)}")
+            block = ensemble.combine(stack)
+            combined[start : start + step] = block if calibration is None else calibration.apply(block)
         if is_classification:
-            combined = combined / combined.sum(axis=1, keepdims=True)
+            combined /= combined.sum(axis=1, keepdims=True)
         thresholds = _thresholds(facts, n_classes)
     if is_classification and not (y.dtype.kind == "i" and 0 <= y.min() <= y.max() < n_classes):
         raise CorruptStoreError(folder / "table.npz", f"holds codes of classes that schema.json lacks. {RESTORE}")
@@ -138,7 +136,7 @@ def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 
         weight=None if weight is None else weight[rows],
         thresholds=thresholds,
         n_validation_rows=len(y),
-        rows=None if source is None else source[rows],
+        rows=None if numbers is None else numbers[rows],
     )
 
 

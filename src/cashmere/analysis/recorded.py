@@ -17,7 +17,7 @@ from cashmere.data.resampling import make_folds
 from cashmere.data.task import TaskType
 from cashmere.ensembles import choose_rows
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
-from cashmere.storage.directory import read_structure, read_targets
+from cashmere.storage.directory import RESTORE, read_source, read_structure, read_targets
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description
 
@@ -36,12 +36,16 @@ class RecordedPredictions:
         Class codes or values.
     weight : (n_rows,) array or None
         Row weights.
+    rows : (n_rows,) array of int64, or None
+        The number of each row in the table, from 0: their order depends on their content. None for runs of earlier
+        versions, which did not keep them.
     """
 
     predictions: tuple[AnyArray | None, ...]
     losses: FloatArray
     y: AnyArray
     weight: FloatArray | None
+    rows: IntArray | None = None
 
 
 def read_predictions(
@@ -93,9 +97,27 @@ def read_predictions(
             limit = max_rows if max_values is None else min(max_rows, max(1, max_values // n_values))
             chosen = choose_rows(y, limit, np.random.default_rng(seed))
         predictions[number] = np.array(mapped if len(chosen) == len(y) else mapped[chosen])
+    numbers = row_numbers(folder, found)
     if chosen is not None:
         y, weight = y[chosen], None if weight is None else weight[chosen]
-    return RecordedPredictions(predictions=tuple(predictions), losses=losses, y=y, weight=weight)
+        numbers = None if numbers is None else numbers[chosen]
+    return RecordedPredictions(predictions=tuple(predictions), losses=losses, y=y, weight=weight, rows=numbers)
+
+
+def row_numbers(folder: Path, validation: ValidationRows) -> IntArray | None:
+    """Return the number in the table of each validation row of a run; None for runs of earlier versions.
+
+    Raises
+    ------
+    CorruptStoreError
+        If the stored numbers are those of other rows.
+    """
+    source = read_source(folder / "table.npz")
+    if source is None:
+        return None
+    if len(source) <= validation.rows[-1]:
+        raise CorruptStoreError(folder / "table.npz", f"numbers {len(source)} rows only. {RESTORE}")
+    return source[validation.rows]
 
 
 def map_predictions(path: Path, n_rows: int) -> AnyArray:

@@ -231,6 +231,7 @@ def fit(
         if drop_missing_target:
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
+        numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
         frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
         given: list[Any] = [y, frame]
@@ -242,6 +243,7 @@ def fit(
             settings,
             weight=weight,
             structure=structure,
+            numbers=numbers,
             executor=scheduler,
             load=False,
             already_spent=clock.elapsed,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from cashmere.base.arrays import IntArray
 from cashmere.data.parquet import return_freed_memory
 from cashmere.data.row_structure import RowStructure
 from cashmere.exceptions import BudgetTooShortError
@@ -37,6 +38,7 @@ def fit_run(
     *,
     weight: Any = None,
     structure: RowStructure | None = None,
+    numbers: IntArray | None = None,
     executor: Any = None,
     named: bool = True,
     resume: bool = False,
@@ -61,6 +63,8 @@ def fit_run(
         Row weights, at least 0; only their ratios count.
     structure : RowStructure, optional
         Groups or times of the rows, if the settings name a column of them.
+    numbers : (n_rows,) array of int, optional
+        The number of each row in the table of the user, by default from 0 on: for out-of-fold predictions.
     executor : distributed.Client or str, optional
         A cluster for the trials, see `cashmere.execution.engines.open_cluster`; by default they run on this machine.
     named : bool
@@ -106,7 +110,7 @@ def fit_run(
                 run.set_goal(settings.budget)
                 return _work(run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load)
         with RunDirectory.create(
-            folder, frame, y, settings, weight=weight, structure=structure, named=named, check=check
+            folder, frame, y, settings, weight=weight, structure=structure, numbers=numbers, named=named, check=check
         ) as run:
             del frame, y  # the run directory holds what is needed of them, and trials need the memory
             return_freed_memory()

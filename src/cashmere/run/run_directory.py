@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
 
-from cashmere.base.arrays import AnyArray
+from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
@@ -218,6 +218,7 @@ class RunDirectory:
         *,
         weight: Any = None,
         structure: RowStructure | None = None,
+        numbers: IntArray | None = None,
         named: bool = True,
         check: Callable[[], object] = lambda: None,
     ) -> RunDirectory:
@@ -237,6 +238,8 @@ class RunDirectory:
             Row weights, at least 0; only their ratios count.
         structure : RowStructure, optional
             Groups or times of the rows; the settings name the column.
+        numbers : (n_rows,) array of int, optional
+            The number of each row in the table of the user; by default from 0 on.
         named : bool
             Whether the columns have names of their own.
         check : callable
@@ -288,7 +291,7 @@ class RunDirectory:
                 y=canonical.y,
                 weight=canonical.weight,
                 structure=canonical.structure,
-                source=canonical.source,
+                source=canonical.source if numbers is None else numbers[canonical.source],
             )
             if settings.resampling == "auto":
                 resampling = choose_resampling(

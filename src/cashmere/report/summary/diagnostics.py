@@ -22,6 +22,9 @@ CLASSES_IN_MATRIX = 10
 CLASSES_WITH_CURVES = 4
 """Largest number of classes with ROC and precision-recall curves: those with the most rows."""
 
+_MOST_ROWS = 20_000
+"""Rows that the diagnostics are made from."""
+
 _CORNERS = 120
 _POINTS = 700
 
@@ -50,7 +53,7 @@ def diagnostics_section(folder: Path, weights: Mapping[int, float], target: Mapp
     if min(weights) < 0:
         return section | {"why_not": "The model predicts the same for every row."}
     try:
-        found = read_out_of_fold(folder)
+        found = read_out_of_fold(folder, max_rows=_MOST_ROWS)
         labels = [shown_name(label) for label in target.get("classes") or ()]
         section |= {
             "n_rows": len(found.y),
