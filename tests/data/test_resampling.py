@@ -73,7 +73,9 @@ def test_a_budget_of_time_decides_how_many_folds_there_are(n_rows, n_cells, expe
 
 @pytest.mark.parametrize("splitter", [GroupKFold(3), KFold(13)])
 def test_splitter_that_fails_is_an_error_of_ours(splitter):
-    with pytest.raises(InvalidParameterError, match=r"Its folds cannot be read: .*pass them to fit \(groups=\)"):
+    with pytest.raises(
+        InvalidParameterError, match=r"Its folds cannot be read: .*list\(splitter.split\(X, y, groups\)\)"
+    ):
         make_folds(np.zeros(12), REGRESSION, splitter, seed=0, n_columns=2)
 
 

@@ -30,10 +30,8 @@ docs/benchmarks.md#few-folds-or-few-trials."""
 _HOLDOUT_SHARE = 0.25
 _HOLDOUT_ROWS = 20_000
 _NAME_OF_FOLDS = re.compile(r"(\d+)[ -]?folds?")
-_EXPECTED = (
-    "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold'), a scikit-learn splitter, or a list of pairs of row "
-    "numbers (training, validation)"
-)
+_NAMES = "'auto', 'holdout', or 'Nfold' with N >= 2 (for example '5fold')"
+_EXPECTED = f"{_NAMES}; or a scikit-learn splitter, or a list of pairs of row numbers (training, validation)"
 
 
 def make_folds(
@@ -120,7 +118,7 @@ def check_name(resampling: str) -> None:
     name = resampling.strip().lower()
     match = _NAME_OF_FOLDS.fullmatch(name)
     if name not in ("auto", "holdout") and (match is None or int(match[1]) < 2):
-        raise InvalidParameterError("resampling", resampling, _EXPECTED)
+        raise InvalidParameterError("resampling", resampling, _NAMES)
 
 
 def choose_resampling(
@@ -202,7 +200,10 @@ def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fol
     try:
         folds = [_fold(pair) for pair in pairs]
     except (TypeError, ValueError) as error:  # ValueError: too few rows for the splitter, or no groups
-        advice = f"Its folds cannot be read: {str(error).rstrip('.')}. For groups, pass them to fit (groups=) instead."
+        advice = (
+            f"Its folds cannot be read: {str(error).rstrip('.')}. With groups, pass its pairs, "
+            "list(splitter.split(X, y, groups)); or a number of folds, such as '5fold', and groups= to fit."
+        )
         raise InvalidParameterError("resampling", splitter, _EXPECTED, advice) from error
     parts = [part for fold in folds for part in (fold.train, fold.validation)]
     if not parts or any(not len(part) or part[0] < 0 or part[-1] >= len(y) for part in parts):

@@ -305,8 +305,9 @@ class RunSettings:
             )
         if not isinstance(self.resampling, str):
             raise IncompatibleParametersError(
-                f"{structure} and a custom splitter cannot be used together: both decide the folds. Leave out one of "
-                "them, or give resampling as a name such as '5fold'.",
+                f"{structure} and a custom splitter cannot be used together: both decide the folds. Give "
+                "resampling as a name such as '5fold', or pass only the pairs of such a splitter: "
+                "resampling=list(splitter.split(X, y, groups)).",
                 {structure: getattr(self, structure), "resampling": self.resampling},
             )
         if self.time is not None and self.repeats not in ("auto", 0):
