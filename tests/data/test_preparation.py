@@ -80,11 +80,19 @@ def test_missing_is_a_level_if_it_occurs_in_training():
     assert matrix.shape == (3, 2) and matrix[:, 1].tolist() == [0, 1, 0]
 
 
-def test_more_than_twenty_levels_become_codes():
-    levels = [f"v{i:02}" for i in range(21)] * 2
-    matrix, encoder, later = encode(pd.DataFrame({"c": levels}), ONEHOT, later=pd.DataFrame({"c": ["new", "v20"]}))
-    assert matrix.shape == (42, 1) and matrix[:21, 0].tolist() == list(range(21)) and later[:, 0].tolist() == [-1, 20]
+@pytest.mark.parametrize("task", [BINARY, MULTICLASS, REGRESSION])
+def test_more_than_twenty_levels_become_means_of_the_target(task):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"few": rng.choice(list("abc"), 200), "many": [f"v{i % 21:02}" for i in range(200)]})
+    y = rng.normal(size=200) if task is REGRESSION else np.arange(200) % (2 if task is BINARY else 3)
+    later = pd.DataFrame({"few": ["a", "b"], "many": ["new", "v20"]})
+    matrix, encoder, unseen = encode(frame, ONEHOT, y=y, task_type=task, later=later)
+    means, _, of_target = encode(frame[["many"]], TARGET, y=y, task_type=task, later=later)
+    np.testing.assert_array_equal(matrix[:, 3:], means)  # no row sees its own target
+    np.testing.assert_array_equal(unseen[:, 3:], of_target)
     assert not encoder.categorical.any()
+    narrower, _, _ = encode(frame.assign(many=[f"v{i % 20:02}" for i in range(200)]), ONEHOT, y=y, task_type=task)
+    assert narrower.shape == (200, 23)
 
 
 def test_numbers_are_imputed_with_indicators_when_missing_is_not_rare():

@@ -22,6 +22,8 @@ from cashmere.data.schema import LARGEST, CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
 
 _ONEHOT_LEVELS = 20
+"""Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
+
 _INDICATOR_SHARE = 0.01
 _TEXT_COMPONENTS = 30
 _TEXT_TERMS = 10_000
@@ -80,9 +82,9 @@ class FoldEncoder:
     encoding     numbers                              categories                              unknown level
     ============ ==================================== ======================================= =====================
     ``ordinal``  NaN kept                             one column of codes, NaN when missing   NaN
-    ``onehot``   median, and an indicator if more     two levels: one 0/1 column; up to 20    all zeros; -1 in a
-                 than 1 % are missing in training     levels seen: one column each; a column  code column
-                                                      for missing if seen; else codes from 0
+    ``onehot``   median, and an indicator if more     two levels: one 0/1 column; up to 20    all zeros
+                 than 1 % are missing in training     levels seen: one column each, and one
+                                                      for missing if seen; else as target
     ``target``   as onehot                            up to two levels: as onehot; else mean  mean of the target
                                                       of the target given the level (per
                                                       class if more than two classes)
@@ -141,7 +143,7 @@ class FoldEncoder:
         Returns
         -------
         (n_rows, n_outputs) array of float32
-            C-contiguous. For ``target`` it differs from ``transform(coded)``: no row sees its own target.
+            C-contiguous. With means of the target, it differs from ``transform(coded)``: no row sees its own target.
         """
         others = self.fit(coded.values, coded.take_texts(slice(None)), y, task_type, seed)
         result = self.transform(coded)
@@ -252,23 +254,27 @@ class FoldEncoder:
             codes[~seen] = np.nan
             codes[-1] = np.nan
             return codes[:, None]
-        if self.encoding == Encoding.TARGET and n_levels > 2:
+        if self._is_averaged(rows, n_levels):
             return _level_means(rows, n_levels + 1, y, _averaged_classes(y, task_type)).astype(np.float32)
         kept = np.flatnonzero(seen)
         if n_levels == 2:
             kept = np.array([1, 2] if seen[2] else [1])
-        elif int(seen[:-1].sum()) > _ONEHOT_LEVELS:
-            codes = np.full(n_levels + 1, -1, dtype=np.float32)
-            codes[:-1][seen[:-1]] = np.arange(int(seen[:-1].sum()))
-            return codes[:, None]
         table = np.zeros((n_levels + 1, len(kept)), dtype=np.float32)
         table[kept, np.arange(len(kept))] = 1
         return table
 
+    def _is_averaged(self, rows: IntArray, n_levels: int) -> bool:
+        """Return whether a category becomes means of the target."""
+        if self.encoding == Encoding.ONEHOT:
+            return int((np.bincount(rows, minlength=n_levels + 1)[:-1] > 0).sum()) > _ONEHOT_LEVELS
+        return self.encoding == Encoding.TARGET and n_levels > 2
+
     def _means_of_others(self, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int) -> MeansOfOthers:
         """Return target means over the rows outside each of five parts; no columns if the encoding uses no means."""
-        averaged = self.n_levels[self._categories] > 2
-        if self.encoding != Encoding.TARGET or len(y) < 2 or not averaged.any():
+        averaged = [
+            self._is_averaged(rows, int(n)) for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
+        ]
+        if len(y) < 2 or not any(averaged):
             return MeansOfOthers(part=np.zeros(0, dtype=np.int16), columns=())
         classes = _averaged_classes(y, task_type)
         folds = make_folds(y, task_type, _CROSS_FIT, seed=seed)
