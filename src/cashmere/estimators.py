@@ -200,8 +200,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self._result = result
         if self.verbose and not runs_in_kernel():
             print(clean_text(finished.summary(), 10_000, multiline=True))
-        if finished.flat_metric is not None:
-            warnings.warn(finished.flat_metric, UserWarning, stacklevel=level_of_caller())
+        for doubt in (finished.flat_metric, finished.failed_metric):
+            if doubt is not None:
+                warnings.warn(doubt, UserWarning, stacklevel=level_of_caller())
         if finished.study.history.incumbent is None:
             warnings.warn(
                 f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
@@ -497,14 +498,14 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         result: Float64 = self._predictor.predict_proba(self._frame(X))
         return result
 
-    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False) -> NDArray[np.bool_]:
         """Predict the set of classes each row may belong to, shape ``(n_rows, n_classes)``; columns as in `classes_`.
 
         The sets contain the true class of about the share `coverage` of rows, if these are distributed like the
         training rows: see `Predictor.predict_set`.
         """
         check_is_fitted(self)
-        return self._predictor.predict_set(self._frame(X), coverage)
+        return self._predictor.predict_set(self._frame(X), coverage, by_class=by_class)
 
 
 class AutoRegressor(RegressorMixin, RegressorPlots, _AutoEstimator):  # type: ignore[misc]

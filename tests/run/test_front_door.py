@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from cashmere import AutoClassifier
+from cashmere import AutoClassifier, AutoRegressor
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.row_structure import RowStructure, StructureKind
@@ -134,6 +134,23 @@ def test_custom_metric_that_is_the_same_for_every_trial_is_doubted(tmp_path):
 
     with pytest.warns(UserWarning, match="'hits' is 0 for every trial, and.*labels such as 'a' and 'c'"):
         AutoClassifier(metric=hits, budget="3trials", isolation="none", resampling="holdout").fit(X, named)
+
+
+def test_custom_metric_that_fails_for_some_predictions_is_named_with_the_algorithms(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 3))).add_prefix("x")
+
+    def logarithmic(truth, predicted):
+        if predicted.min() < 0:
+            raise ValueError("negative predictions")
+        return -float(np.mean((np.log1p(predicted) - np.log1p(truth)) ** 2))
+
+    include = ["extra_trees", "ridge"]
+    with pytest.warns(UserWarning, match="'logarithmic' failed for 1 trial of ridge") as told:
+        AutoRegressor(
+            metric=logarithmic, budget="2trials", isolation="none", resampling="holdout", include=include
+        ).fit(X, np.exp(2 * X["x0"]))
+    assert "(ValueError: negative predictions). Let the function" in str(told[0].message)
 
 
 def test_interrupt_while_workers_start_leaves_no_run(tmp_path, monkeypatch):

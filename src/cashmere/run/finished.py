@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.base.text import clean_text, counted
-from cashmere.evaluation.metrics import Metric, is_built_in
+from cashmere.evaluation.metrics import FAILED_METRIC, Metric, is_built_in
 from cashmere.model.predictor import Predictor
 from cashmere.records.order import NOT_REPEATABLE
 from cashmere.records.origin import OriginKind
@@ -19,7 +19,7 @@ from cashmere.storage.facts import RunFacts
 from cashmere.storage.trial_tables import calibration_text, perfection_text, repeats_text
 from cashmere.study import Study
 
-_NAMED, _NAME_LIMIT = 6, 80
+_NAMED, _NAME_LIMIT, _REASON_LIMIT = 6, 80, 200
 """Most members and thresholds in the summary, and the longest name of a class."""
 
 _FLAT_TRIALS = 3
@@ -111,7 +111,7 @@ class FinishedRun:
             f"constant {self._constant(constant, unseen_constant)}\n"
             f"Members: {listed}{more}\n"
             f"{self._worth_line(constant, unseen_constant)}"
-            f"{self._flat_line()}"
+            f"{self._metric_lines()}"
             f"{self._newest_line()}"
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
@@ -162,8 +162,24 @@ class FinishedRun:
             f"it receives, which are {targets}."
         )
 
-    def _flat_line(self) -> str:
-        return "" if self.flat_metric is None else f"Note: {self.flat_metric}\n"
+    @property
+    def failed_metric(self) -> str | None:
+        """What a custom metric failed on, and for how many trials; None if it did not."""
+        failed = [o for o in self.study.history.failures if o.error is not None and FAILED_METRIC in o.error.text]
+        if not failed:
+            return None
+        names = list(dict.fromkeys(algorithm_of(o) for o in failed))
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        text = failed[0].error.text if failed[0].error is not None else ""
+        reason = clean_text(text.partition(FAILED_METRIC)[2].partition("). It gets")[0].lstrip(" ("), _REASON_LIMIT)
+        return (
+            f"The metric {self.metric.name!r} failed for {counted(len(failed), 'trial')} of "
+            f"{', '.join(names[:_NAMED])}{more}, which the ensemble has to do without ({reason}). Let the function "
+            "return a number for all predictions, for instance by clipping those out of range."
+        )
+
+    def _metric_lines(self) -> str:
+        return "".join(f"Note: {text}\n" for text in (self.flat_metric, self.failed_metric) if text is not None)
 
     def _newest_line(self) -> str:
         if not self.n_newest:
