@@ -38,6 +38,8 @@ def test_dates_are_named():
 def test_repeated_identifiers_are_named(name, values):
     text = hint(**{name: values})
     assert text.startswith(f"Column {name!r} holds identifiers") and f"groups={name!r}" in text
+    are_numbers = np.asarray(values).dtype.kind in "if"
+    assert ("let it be categories (--categorical" in text) == are_numbers
 
 
 def test_in_time_only_identifiers_are_named():

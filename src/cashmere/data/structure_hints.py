@@ -84,6 +84,12 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
             "predicted, random folds show models other rows of the same ones, and scores are too good: give "
             f"groups={identifiers[0]!r} (--groups)."
         )
+        numeric = [column.name for column in used if column.kind is ColumnKind.NUMERIC and column.name in identifiers]
+        if numeric:
+            sentences.append(
+                f"If new rows have the same ones, let {'it' if len(numeric) == 1 else 'them'} be categories "
+                f"(--categorical {numeric[0]}; in Python, astype('category')): their order as numbers tells nothing."
+            )
     if numbers:
         sentences.append(
             f"{columns_hold(numbers)} the numbers of the rows. New rows have numbers that no model has seen: remove "
