@@ -20,6 +20,7 @@ from benchmarks.pages import (
     larger_recordings,
     last_steps,
     latent_space,
+    many_levels,
     match,
     newest_fold,
     rare_classes,
@@ -85,6 +86,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from ablation.parts()
     yield from absolute_errors.parts()
     yield from deviances.parts()
+    yield from many_levels.parts()
     yield from rare_classes.parts()
     yield from label_metrics.parts()
     yield from coverage.parts()

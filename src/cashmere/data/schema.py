@@ -273,7 +273,12 @@ class TableSchema:
     @property
     def has_categories(self) -> bool:
         """Whether any used column is categorical with more than two levels."""
-        return bool(np.any(self.n_levels > 2))
+        return self.most_levels > 2
+
+    @property
+    def most_levels(self) -> int:
+        """Levels of the used categorical column that has most of them; 0 if there is none."""
+        return int(self.n_levels.max(initial=0))
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain data for `json.dump`."""

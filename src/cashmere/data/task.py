@@ -26,7 +26,7 @@ class Encoding(StrEnum):
     """Categories as codes (unknown and missing: NaN), numbers with NaN kept; for trees that split on categories."""
 
     ONEHOT = "onehot"
-    """Imputed (median, most frequent); one column per level up to 20 levels, else codes; no NaN."""
+    """Imputed (median, most frequent); one column per level up to 20 levels, else as ``target``; no NaN."""
 
     TARGET = "target"
     """Imputed; categories replaced by the cross-fitted mean of the target; no NaN."""
@@ -46,6 +46,8 @@ class TaskProfile:
         Number of classes; 1 for regression.
     has_categories : bool
         Whether a categorical column with more than two levels is used.
+    most_levels : int
+        Levels of the used categorical column that has most of them.
     needs_probabilities : bool
         Whether the metric is computed from probabilities.
     has_weights : bool
@@ -64,6 +66,7 @@ class TaskProfile:
     n_columns: int
     n_classes: int = 1
     has_categories: bool = False
+    most_levels: int = 0
     needs_probabilities: bool = False
     has_weights: bool = False
     monotone: tuple[int, ...] = ()

@@ -31,6 +31,9 @@ from cashmere.records.loss import Loss
 _N_HALVINGS = 10
 """Each gives two choices. By average held-out losses on 27 KEEL tables, 5 are worse and 20 no better."""
 
+_N_HALVINGS_OF_CALLED = 3
+"""Halvings for a metric without a table, each of whose calls may take milliseconds."""
+
 _LEAST_ROWS = 20
 _RESOLUTION = 1e-7
 """Relative difference below which shares count as equal: float32 predictions resolve no more."""
@@ -38,9 +41,12 @@ _RESOLUTION = 1e-7
 _ROUNDING = 1e-12
 _LEAST_SHARE = 1e-6  # a class may be missing in a half
 _ROUNDS = 3
-_CUTS_PER_CLASS = 200
-_CALLS = 50
-"""Approximate calls per round of a metric without a table: one may take milliseconds, and each half needs as many."""
+_PLACES = 50
+"""Places to try in a round, of all classes together: those of more than two classes fit noise if there are more
+(docs/benchmarks.md#metrics-of-classes). For two classes, a metric with a table tries all."""
+
+_LEAST_PLACES = 6
+"""Places to try for a class."""
 
 _FromCounts = Callable[[Float64, Float64, Float64], Float64]
 
@@ -138,7 +144,9 @@ def tune_thresholds(
     if len(y) < _LEAST_ROWS or len(np.unique(y)) < 2 or not can_be_cut:
         return TunedThresholds(thresholds=None, gain=None)
     total, unseen, is_judged = np.zeros(p.shape[1]), np.zeros(p.shape), np.zeros(len(y), dtype=bool)
-    n_halvings = 1 if is_in_time(structure) else _N_HALVINGS  # in time, there is only one way to halve the rows
+    n_halvings = _N_HALVINGS if metric.name in _TABLES else _N_HALVINGS_OF_CALLED
+    if is_in_time(structure):  # there is only one way to halve the rows
+        n_halvings = 1
     try:
         for _ in range(n_halvings):
             for half in _halves(y, rng, structure):
@@ -169,7 +177,7 @@ def choose_thresholds(
 
     For two classes and a built-in metric, every threshold between two rows is tried, in O(n log n). Other metrics are
     called at about 50 thresholds: quantiles over all rows and over those of the class. With more classes, one threshold
-    after the other is moved to the best of at most 200 places, in up to three rounds.
+    after the other is moved to the best place, in up to three rounds: about 50 places in all, at least six of a class.
 
     Parameters
     ----------
@@ -253,11 +261,10 @@ class _Judge:
         """Return the shares between which a cut changes a decision, ascending."""
         ordered = np.sort(share)
         gaps = np.flatnonzero(np.diff(ordered) > _RESOLUTION * ordered[1:])
-        most = len(gaps)
-        if self._table is None:
-            most = _CALLS if self._n_classes == 2 else max(6, _CALLS // self._n_classes)
-        elif self._n_classes > 2:
-            most = _CUTS_PER_CLASS
+        if self._n_classes > 2:
+            most = max(_LEAST_PLACES, _PLACES // self._n_classes)
+        else:
+            most = _PLACES if self._table is None else len(gaps)
         if len(gaps) > most:
             # A rare class has few of the rows, but the threshold lies among them.
             grid = np.linspace(0, 1, most // 2)

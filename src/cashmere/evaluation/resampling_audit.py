@@ -101,6 +101,7 @@ def audit_resampling(
         n_columns=len(schema.used),
         n_classes=target.n_classes,
         has_categories=schema.has_categories,
+        most_levels=schema.most_levels,
     )
     searched = make_space(space, profile)
     chosen = [searched.completed(values) for values in configurations or _every_resampler(searched)]

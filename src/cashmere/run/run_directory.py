@@ -175,6 +175,7 @@ class RunDirectory:
             n_columns=len(schema.used),
             n_classes=target.n_classes,
             has_categories=schema.has_categories,
+            most_levels=schema.most_levels,
             needs_probabilities=self.metric.needs == "probabilities",
             has_weights=rows.weight is not None,
             monotone=directions(settings.monotone, schema, no_features=(settings.groups, settings.time)),

@@ -65,6 +65,28 @@ def test_own_categories_of_catboost_come_first_on_long_tables():
         assert [c["catboost:encoding"] for c in firsts if c["algorithm"] == "catboost"] == variants
 
 
+@pytest.mark.parametrize(
+    ("levels", "monotone", "expected"),
+    [
+        (20, (), ["ordinal", "ordinal"]),
+        (21, (), ["ordinal", "ordinal", "target"]),
+        (21, (1,), ["ordinal", "ordinal"]),
+    ],
+)
+def test_lightgbm_begins_with_means_as_well_if_a_category_has_many_levels(levels, monotone, expected):
+    profile = TaskProfile(
+        task_type=TaskType.BINARY,
+        n_rows=500,
+        n_columns=4,
+        n_classes=2,
+        has_categories=True,
+        most_levels=levels,
+        monotone=monotone,
+    )
+    firsts = make_space("default", profile).first_configurations()
+    assert [c["lightgbm:encoding"] for c in firsts if c["algorithm"] == "lightgbm"] == expected
+
+
 @pytest.mark.parametrize(("n_rows", "monotone", "n"), [(100_000, (0,), 1), (100_001, (0,), 0), (1000, (1,), 0)])
 def test_one_booster_begins_with_added_columns(n_rows, monotone, n):
     profile = TaskProfile(

@@ -165,6 +165,7 @@ def _prepare(
         n_columns=len(schema.used),
         n_classes=target.n_classes,
         has_categories=schema.has_categories,
+        most_levels=schema.most_levels,
     )
     made = make_space(space, profile)
     prepare_folds(

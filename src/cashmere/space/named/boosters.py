@@ -26,7 +26,7 @@ _FAST_FROM = 50_000
 """Number of rows from which learning rates are higher."""
 
 _ENCODINGS = (Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT)
-"""The last one has numeric codes for columns of many levels, on which small leaves learn less noise."""
+"""The last one has means of the target for columns of many levels, see `cashmere.data.preparation`."""
 
 _LONG = 20_000
 """Number of rows from which categories are split differently by default."""
@@ -36,6 +36,9 @@ _FEW_TRIALS_FROM = 100_000
 
 _FEW_LEVELS = 10
 """Number of levels up to which CatBoost splits one from all others by default."""
+
+_MANY_LEVELS = 20
+"""Number of levels above which LightGBM also begins with means of the target."""
 
 _FEW_BINS_UP_TO = 10_000
 """Number of rows up to which classes are told apart by half as many bins per column as usual: on short tables, bins
@@ -129,7 +132,9 @@ def _lightgbm_categories(profile: TaskProfile) -> list[Hyperparameter[Any, Any]]
 
 
 def _lightgbm_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
-    return [{"extra_trees": True, "learning_rate": rate_on(profile.n_rows, 0.03)}]
+    # With many levels, splits on their order by gradient and means of the target take turns at being better.
+    by_means = [{"encoding": "target"}] if profile.most_levels > _MANY_LEVELS and not any(profile.monotone) else []
+    return [{"extra_trees": True, "learning_rate": rate_on(profile.n_rows, 0.03)}, *by_means]
 
 
 def _build_lightgbm(values: Values, context: BuildContext) -> Any:
