@@ -10,6 +10,7 @@ itself, does so or reads means as well. Rows are added as runs end; the same com
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -107,9 +108,9 @@ def run(table: BenchmarkTable, key: RunKey) -> list[ManyLevelsRun]:
         forms = {"levels": Encoding.ORDINAL, "means": Encoding.TARGET}
     losses = {}
     for name, form in forms.items():
-        numbered = {"_table": numbered_levels(), "_means_of_others": no_means}
+        numbered = mock.patch.multiple(FoldEncoder, _table=numbered_levels(), _means_of_others=no_means)
         with temporary_place() as place:
-            with mock.patch.multiple(FoldEncoder, **(numbered if name == "levels" else {})):
+            with numbered if name == "levels" else contextlib.nullcontext():
                 prepare_folds(
                     place / "folds",
                     schema.code(frame),
