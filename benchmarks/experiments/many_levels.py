@@ -126,7 +126,7 @@ def run(table: BenchmarkTable, key: RunKey) -> list[ManyLevelsRun]:
             chosen = space.completed({"algorithm": key.variant, f"{key.variant}:encoding": form.value})
             loss = objective(Trial(number=0, configuration=chosen, seed=key.seed)).loss
             losses[name] = np.nan if loss is None else loss
-    return [ManyLevelsRun(**asdict(key), **losses, commit=commit())]
+    return [ManyLevelsRun(**asdict(key), levels=losses["levels"], means=losses["means"], commit=commit())]
 
 
 def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[BenchmarkTable, RunKey]]:
