@@ -136,6 +136,24 @@ def test_custom_metric_that_is_the_same_for_every_trial_is_doubted(tmp_path):
         AutoClassifier(metric=hits, budget="3trials", isolation="none", resampling="holdout").fit(X, named)
 
 
+def test_an_ensemble_that_has_not_seen_the_best_trial_is_not_shown(tmp_path, monkeypatch):
+    class Recorded(Silence):
+        def update(self, status):
+            shown.append(status)
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 4))).add_prefix("x")
+    y, shown = X["x0"] + X["x1"] * X["x2"] + 0.1 * rng.normal(size=200), []
+    monkeypatch.setattr("cashmere.run.session._STATUS_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("cashmere.run.session._REFRESH_PAUSE_SECONDS", 1000.0)  # the first ensemble stays
+    include = ("knn", "ridge", "extra_trees", "lightgbm")
+    settings = RunSettings(budget=Budget(trials=8), isolation="none", resampling="holdout", include=include)
+    fit_run(tmp_path / "run", X, y, settings, progress=Recorded)
+    searching = [status for status in shown if status.phase == "searching" and status.ensemble_score is not None]
+    assert searching and all(status.ensemble_score <= status.best_score + 1e-9 for status in searching)
+    assert len({status.best_score for status in shown}) > 2 and shown[-1].ensemble_score is not None
+
+
 def test_custom_metric_that_fails_for_some_predictions_is_named_with_the_algorithms(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(120, 3))).add_prefix("x")

@@ -227,13 +227,16 @@ class Session:
     def _status(self) -> Status:
         history, score, loss = self.study.history, self.run.metric.score, self.model.builder.loss
         best = history.incumbent
+        best_loss = None if best is None else best.loss
+        if loss is not None and best_loss is not None and loss > best_loss and self._refreshed_at < len(history):
+            loss = None  # the ensemble has not seen the best trial yet
         return searching(
             self._budget,
             self._deadline,
             trials=len(history),
             n_before=self._n_before,
             failures=len(history.failures),
-            best_score=None if best is None or best.loss is None else score(best.loss),
+            best_score=None if best_loss is None else score(best_loss),
             ensemble_score=None if loss is None else score(loss),
             metric=self.run.metric.name,
         )
@@ -256,6 +259,7 @@ class Session:
         self._progress.update(self._status().finishing())
         history, model = self.study.history, self.model
         predictor, cross_fitted_loss = self._final_ensemble(history)
+        self._refreshed_at = len(history)
         latency = {} if predictor is None else self._measure_latency(predictor, history)
         for _ in range(_CORRECTIONS):
             if not self._is_too_slow(latency) or self._time.is_over():
