@@ -452,3 +452,9 @@ def test_names_of_zones_are_no_paths(zone):
     stored["columns"][0]["zone"] = zone
     with pytest.raises(ValueError, match="has a time zone, but no dates, or it is no name"):
         TableSchema.from_json(stored)
+
+
+def test_missing_columns_are_told_from_those_in_another_spelling():
+    schema = infer_schema(pd.DataFrame({"my col": [1, 2, 3], "b": [1, 4, 3]}))
+    with pytest.raises(SchemaError, match=r"Add or rename columns: 'my col' is perhaps 'My Col '\."):
+        schema.code(pd.DataFrame({"My Col ": [1], "c": [1]}))

@@ -426,9 +426,13 @@ class TableSchema:
         present = set(frame.columns)
         missing = [column.name for column in self.used if column.name not in present]
         if missing:
+            alike = {name.strip().casefold(): name for name in map(str, frame.columns)}
+            pairs = ((name, alike.get(name.strip().casefold())) for name in missing)
+            spelt = [f"{name!r} is perhaps {other!r}" for name, other in pairs if other is not None][:_NAMES_SHOWN]
             raise SchemaError(
                 f"The table lacks {counted(len(missing), 'column')} it had in training: {_first_of(missing)}. "
-                f"It has: {_first_of(list(frame.columns))}. Add or rename columns.",
+                f"It has: {_first_of(list(frame.columns))}. Add or rename columns"
+                + (f": {', '.join(spelt)}." if spelt else "."),
                 column=missing[0],
             )
         return [(column, frame[column.name]) for column in self.used]
