@@ -41,6 +41,13 @@ def predict(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Copy this column of the table, such as an identifier; repeatable."),
     ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SAMPLE",
+            help="Write the columns and rows of this file, such as the sample submission of a competition.",
+        ),
+    ] = None,
     keep_formulas: Annotated[
         bool,
         typer.Option(
@@ -64,6 +71,11 @@ def predict(
                 "--proba cannot be used with a regression model, which predicts no probabilities. Leave it out.",
                 {"proba": proba, "task": predictor.target.task_type},
             )
+        if like is not None and (proba or interval is not None or keep):
+            raise IncompatibleParametersError(
+                "The sample (--like) decides the columns: leave out --proba, --interval and --keep.",
+                {"like": str(like), "proba": proba, "interval": interval, "keep": keep},
+            )
         if by_class and (interval is None or not predictor.target.task_type.is_classification):
             raise IncompatibleParametersError(
                 "Sets by class (--by-class) need --interval and a classification model.",
@@ -71,7 +83,7 @@ def predict(
             )
         frame = read_table(table, schema=predictor.schema)
         kept = written_columns(table, frame, keep or [])
-        missed = ""
+        missed, probabilities = "", None
         if predictor.target.task_type.is_classification:
             probabilities = predictor.predict_proba(frame)
             columns = {"prediction": predictor.decide(probabilities)}
@@ -88,7 +100,14 @@ def predict(
         if taken := sorted(columns.keys() & set(kept)):
             expected = f"columns with other names than those of predictions, {', '.join(columns)}"
             raise InvalidParameterError("keep", ", ".join(taken), expected, "Rename them in the table.")
-        n_formulas = write_table(kept.assign(**columns), output, keep_formulas=keep_formulas)
+        if like is None:
+            written = kept.assign(**columns)
+        else:
+            from cashmere.cli.sample_files import like_sample
+
+            keep_formulas = True  # identifiers have to stay as they are
+            written = like_sample(like, table, frame, predictor, columns["prediction"], probabilities)
+        n_formulas = write_table(written, output, keep_formulas=keep_formulas)
         tell_unseen(predictor, quiet=quiet)
         if n_formulas:
             say(

@@ -1,0 +1,126 @@
+"""Predictions in the form of another file, such as the sample submission of a competition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import AnyArray, Float64
+from cashmere.base.text import counted
+from cashmere.data.reading import read_table, written_columns
+from cashmere.evaluation.metrics import METRICS
+from cashmere.exceptions import DataError
+from cashmere.model.predictor import Predictor
+
+_NAMED = 5
+"""Most names in an error."""
+
+
+def like_sample(
+    sample: Path,
+    table: str | Path,
+    frame: pd.DataFrame,
+    predictor: Predictor,
+    predictions: AnyArray,
+    probabilities: Float64 | None,
+) -> pd.DataFrame:
+    """Return the columns of a sample with the predictions of a table, in the order of the sample's rows.
+
+    Columns of the sample that the table has identify its rows, and are copied as the table writes them. The others are
+    predictions: a column per class if they are called like the classes, also with the same letters before each; or one
+    column, with the probability of the positive one of two classes if the metric of the run is computed from
+    probabilities, and with the prediction itself otherwise.
+
+    Parameters
+    ----------
+    sample : path
+        A table.
+    table, frame
+        The table that was predicted, and how `read_table` has read it.
+    predictor : Predictor
+        The model.
+    predictions : (n_rows,) array
+        Labels or numbers.
+    probabilities : (n_rows, n_classes) array or None
+        None for regression.
+
+    Raises
+    ------
+    DataError
+        If the sample has other rows than the table, or columns that are no predictions of this model.
+    """
+    wanted = read_table(sample)
+    names = [str(name) for name in wanted.columns]
+    identifiers = [name for name in names if name in frame.columns]
+    others = [name for name in names if name not in identifiers]
+    columns = _predicted(sample, others, predictor, predictions, probabilities)
+    kept = written_columns(table, frame, identifiers)
+    rows = _rows(sample, written_columns(sample, wanted, identifiers), kept, len(wanted))
+    written = {name: kept[name].to_numpy() for name in identifiers} | columns
+    return pd.DataFrame({name: written[name][rows] for name in names})
+
+
+def _predicted(
+    sample: Path,
+    names: Sequence[str],
+    predictor: Predictor,
+    predictions: AnyArray,
+    probabilities: Float64 | None,
+) -> dict[str, AnyArray]:
+    """Return the predictions for each of these columns."""
+    labels = [] if probabilities is None else [str(label) for label in predictor.classes_]
+    if probabilities is not None and len(names) == len(labels):
+        place = {label: k for k, label in enumerate(labels)}
+        for label in labels:
+            before = names[0].removesuffix(label)
+            if names[0].endswith(label) and {before + each for each in labels} == set(names):
+                return {name: probabilities[:, place[name[len(before) :]]] for name in names}
+    if len(names) == 1:
+        metric = METRICS.get(str(predictor.information.get("metric")))
+        if probabilities is not None and len(labels) == 2 and metric is not None and metric.needs == "probabilities":
+            return {names[0]: probabilities[:, predictor.target.positive]}
+        return {names[0]: predictions}
+    found = f"{counted(len(names), 'column')} that the table lacks" + (f": {_listed(names)}" if names else "")
+    classes = f", or one for each class: {_listed(labels)}" if labels else ""
+    raise DataError(f"{sample} has {found}. Expected one column for the predictions{classes}.")
+
+
+def _rows(sample: Path, wanted: pd.DataFrame, kept: pd.DataFrame, n_wanted: int) -> AnyArray:
+    """Return the row of the table for each row of the sample."""
+    n_rows = len(kept)
+    if kept.shape[1] == 0:
+        if n_wanted != n_rows:
+            raise DataError(
+                f"{sample} has {counted(n_wanted, 'row')}, but the table has {n_rows:,}. Without a column that both "
+                "have, they must be as many."
+            )
+        return np.arange(n_rows)
+    given, own = (pd.MultiIndex.from_frame(each.astype(str)) for each in (wanted, kept))
+    if not own.is_unique:
+        if given.equals(own):
+            return np.arange(n_rows)
+        raise DataError(
+            f"{_names(kept)} of the table are not unique, so its rows cannot be put in the order of {sample}."
+        )
+    rows = own.get_indexer(given)
+    if (rows < 0).any() or len(given) != n_rows or not given.is_unique:
+        missing = given[rows < 0].tolist()
+        raise DataError(
+            f"{sample} has other rows than the table: {counted(n_wanted, 'row')}, of which {len(missing):,} are not in "
+            f"the table ({n_rows:,}) by {_names(kept)}"
+            + (f", such as {', '.join(map(repr, missing[0]))}. " if missing else ". ")
+            + "Predict the table that belongs to the sample."
+        )
+    return np.asarray(rows)
+
+
+def _names(frame: pd.DataFrame) -> str:
+    return ", ".join(repr(str(name)) for name in frame.columns)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(repr, names[:_NAMED])) + more
