@@ -15,7 +15,7 @@ from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.placeholders import placeholder
 from cashmere.data.task import TaskType
-from cashmere.exceptions import DataError
+from cashmere.exceptions import DataError, SchemaError
 from cashmere.inspection import FindingKind
 from cashmere.inspection.estimates import estimate
 
@@ -271,3 +271,50 @@ def test_kept_runs_are_within_the_estimates():
     for estimates, row in found:
         assert estimates.mib[0] < row["peak_mib"] < estimates.mib[1]
         assert estimates.trials(60)[0] <= row["facts"]["models"] <= estimates.trials(60)[1]
+
+
+def test_columns_that_tell_new_rows_are_named():
+    rng = np.random.default_rng(0)
+    n = 300
+
+    def rows(shift, levels):
+        return pd.DataFrame(
+            {
+                "drifting": rng.normal(size=n) + shift,
+                "steady": rng.normal(size=n),
+                "site": rng.choice(levels, n),
+                "same": rng.choice(["a", "b"], n),
+                "note": [f"some words about row {i} and others" for i in range(n)],
+            }
+        )
+
+    table, new = rows(0.0, ["north", "south"]), rows(1.5, ["north", "west"])
+    found = inspect_table(table, (table["steady"] > 0).map({True: "yes", False: "no"}), new_rows=new)
+    drifts = found.frame().set_index("name")["drift"]
+    assert drifts["drifting"] > 0.2 and drifts["site"] > 0.2 and np.isnan(drifts["note"])
+    assert max(drifts["steady"], drifts["same"]) < 0.05
+    (finding,) = (each for each in found.findings if each.kind is FindingKind.DRIFT)
+    assert set(finding.columns) == {"drifting", "site"} and "tell new rows from those of the table" in finding.sentence
+    assert inspect_table(table).frame()["drift"].isna().all()
+    assert not [
+        each
+        for each in inspect_table(table, new_rows=rows(0.0, ["north", "south"])).findings
+        if each.kind is FindingKind.DRIFT
+    ]
+
+
+def test_new_rows_of_another_table_are_refused():
+    with pytest.raises(SchemaError, match="lacks 1 column it had in training: 'b'"):
+        inspect_table(pd.DataFrame({"a": range(50), "b": np.arange(50) ** 2}), new_rows=pd.DataFrame({"a": range(50)}))
+
+
+def test_command_shows_drift(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"zip": [f"0{i % 7}" for i in range(200)], "a": rng.normal(size=200), "y": [0, 1] * 100})
+    table.to_csv(tmp_path / "train.csv", index=False)
+    table.drop(columns="y").assign(a=rng.normal(size=200) + 2).to_csv(tmp_path / "test.csv", index=False)
+    command = ["inspect", "train.csv", "--target", "y", "--categorical", "zip", "--new", "test.csv"]
+    paths = [str(tmp_path / each) if each.endswith(".csv") else each for each in command]
+    told = CliRunner().invoke(app, paths)
+    assert told.exit_code == 0, told.output
+    assert "drift" in told.output and "other new rows: Column 'a' tells new rows" in told.output

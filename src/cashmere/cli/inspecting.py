@@ -22,6 +22,10 @@ def inspect(
     task: TaskKind = TaskChoice.AUTO,
     ignore: Ignored = None,
     categorical: Categorical = None,
+    new: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Rows to predict later; shows how well columns tell them from the others."),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Columns to show, in their order.")] = 50,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write all columns to this file.")
@@ -46,7 +50,10 @@ def inspect(
         y = None if target is None else take_column(frame, target, "target")
         for each in ignore or ():
             take_column(frame, each, "ignored column")
-        found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value))
+        later = None if new is None else read_table(new)
+        if new is not None and later is not None:
+            as_categories(new, later, categorical or ())
+        found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value), new_rows=later)
         if output is not None:
             write_table(found.frame(), output)
             say(False, f"{len(found.columns)} columns written to {output}")
@@ -55,12 +62,18 @@ def inspect(
             grid.add_column("column", overflow="fold")
             for name in ("stored as", "read as"):
                 grid.add_column(name, no_wrap=True)
-            for name in ("missing", "distinct", *(["skill alone"] if target is not None else [])):
+            for name in (
+                "missing",
+                "distinct",
+                *(["skill alone"] if target is not None else []),
+                *(["drift"] if new is not None else []),
+            ):
                 grid.add_column(name, justify="right", no_wrap=True)
             for column in found.columns[:top]:
                 row = [column.name, column.stored, column.kind if column.dropped is None else "not used"]
                 row += [f"{column.missing:.1%}" if column.missing else "", f"{column.distinct:,}"]
                 row += [] if target is None else ["" if column.skill is None else f"{max(column.skill, 0.0):.3f}"]
+                row += [] if new is None else ["" if column.drift is None else f"{max(column.drift, 0.0):.3f}"]
                 grid.add_row(*map(plain, row))
             Console().print(grid)
             if len(found.columns) > top:

@@ -8,12 +8,13 @@ from typing import Any
 
 
 class FindingKind(StrEnum):
-    """Kinds of findings; the first four are suspicions, each of which may spoil a model."""
+    """Kinds of findings; the first five are suspicions, each of which may spoil a model."""
 
     ALONE = "predicts alone"
     STRUCTURE = "structure of rows"
     CONTRADICTIONS = "contradictions"
     COPIES = "copies"
+    DRIFT = "other new rows"
     TARGET = "target"
     DROPPED = "dropped"
     CONVERTED = "converted"

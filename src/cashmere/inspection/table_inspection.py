@@ -28,6 +28,9 @@ from cashmere.inspection.solo_skill import solo_skill, target_matrix
 ALONE = 0.95
 """Skill from which a column is suspected of leaking the target."""
 
+_DRIFTED = 0.05
+"""Skill in telling new rows from those of the table from which a column is named."""
+
 _CELLS_JUDGED = 2_000_000
 _ROWS_JUDGED = 10_000
 """Most cells and most rows on which skills are measured; rows of larger tables are sampled."""
@@ -70,6 +73,9 @@ class ColumnFacts:
     skill : float or None
         Share of the variance of the target that it explains on its own, see `solo_skill`. None if it was not measured:
         without a target, and for dropped columns and text.
+    drift : float or None
+        How well it tells the new rows from those of the table, on its own: the same measure, with the origin of a row
+        as target. None without new rows, and for dropped columns and text.
     dropped : str or None
         Why it is not used; None if it is.
     """
@@ -80,6 +86,7 @@ class ColumnFacts:
     missing: float
     distinct: int
     skill: float | None
+    drift: float | None
     dropped: str | None
 
 
@@ -144,7 +151,7 @@ class TableInspection:
         return self.summary()
 
 
-def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableInspection:
+def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: Any = None) -> TableInspection:
     """Show how a search would read a table: what it drops, converts and guesses, and what is suspicious.
 
     Parameters
@@ -156,6 +163,8 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
         only read.
     task : TaskType or "classification" or "regression", optional
         The type of task, if it is known.
+    new_rows : (n_new_rows, n_columns) table, optional
+        Rows to predict later, such as a test set: columns that tell them from those of `X` are named.
 
     Returns
     -------
@@ -166,6 +175,8 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
     ------
     DataError, ColumnTypeError
         If the table or the target cannot be used at all.
+    SchemaError
+        If the new rows lack a column, or have another type in it.
 
     Examples
     --------
@@ -173,6 +184,9 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
     >>> found = inspect_table(table, [0, 1] * 50)
     >>> [(finding.kind.value, finding.columns) for finding in found.findings]
     [('predicts alone', ('paid',)), ('dropped', ('site',))]
+    >>> found = inspect_table(table, new_rows=table.assign(size=range(60, 160)))
+    >>> [finding.columns for finding in found.findings if finding.kind.value == "other new rows"]
+    [('size',)]
     """
     frame = to_frame(X)
     findings: list[Finding] = []
@@ -192,14 +206,16 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
     schema = infer_schema(frame, named=has_labels(X))
     coded = schema.code(frame, compact=len(frame) > _ROWS_JUDGED)
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)
+    drifts = {} if new_rows is None else _drifts(coded, schema.code(to_frame(new_rows)))
     columns = tuple(
-        _facts(column, frame.iloc[:, position], skills.get(column.name))
+        _facts(column, frame.iloc[:, position], skills.get(column.name), drifts.get(column.name))
         for position, column in enumerate(schema.columns)
     )
     classes = _class_sizes(coding, codes)
     is_class = coding is not None and coding.task_type.is_classification
     findings += _about_classes(classes)
     findings += _about_columns(columns, coded)
+    findings += _about_drift(drifts)
     if (other_notation := kind_hint(frame, schema)) is not None:
         findings.append(Finding(kind=FindingKind.UNREAD, sentence=other_notation))
     findings += _about_rows(count_copies(coded, codes if is_class else None), len(frame))
@@ -241,6 +257,28 @@ def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, fl
     return skills
 
 
+def _drifts(coded: CodedTable, new: CodedTable) -> dict[str, float]:
+    """Return how well each used column except texts tells new rows from those of the table."""
+    rng = np.random.default_rng(0)
+    few, many = (
+        each.take(np.sort(rng.permutation(len(each))[:_ROWS_JUDGED])) for each in (coded, new)
+    )  # rows of a long table would only slow down
+    both = CodedTable(values=np.concatenate([few.values, many.values]), texts=(), schema=coded.schema)
+    return _skills(both, np.repeat([0, 1], [len(few), len(many)]), TaskType.BINARY)
+
+
+def _about_drift(drifts: dict[str, float]) -> list[Finding]:
+    drifted = sorted((name for name, skill in drifts.items() if skill >= _DRIFTED), key=lambda name: -drifts[name])
+    if not drifted:
+        return []
+    sentence = (
+        f"{named(tuple(drifted))} {'tells' if len(drifted) == 1 else 'tell'} new rows from those of the table (skill "
+        f"{drifts[drifted[0]]:.3f}{'' if len(drifted) == 1 else ' or less'}): scores on rows of the table promise too "
+        "much where predictions depend on it. Leave out (--ignore) what only tells the time or the source of a row."
+    )
+    return [Finding(kind=FindingKind.DRIFT, columns=tuple(drifted), sentence=sentence)]
+
+
 def _drawn(y: AnyArray, n_rows: int, task_type: TaskType, rng: np.random.Generator) -> IntArray:
     """Sample row numbers, ascending; each class gets its share, but at least ten rows per part if it has them."""
     if n_rows >= len(y):
@@ -254,7 +292,7 @@ def _drawn(y: AnyArray, n_rows: int, task_type: TaskType, rng: np.random.Generat
     return np.sort(np.concatenate(kept))
 
 
-def _facts(column: Column, series: pd.Series[Any], skill: float | None) -> ColumnFacts:
+def _facts(column: Column, series: pd.Series[Any], skill: float | None, drift: float | None) -> ColumnFacts:
     dtype = series.dtype
     is_text = pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype)
     if pd.api.types.is_numeric_dtype(dtype):
@@ -270,6 +308,7 @@ def _facts(column: Column, series: pd.Series[Any], skill: float | None) -> Colum
         missing=missing,
         distinct=distinct,
         skill=skill,
+        drift=drift,
         dropped=column.dropped,
     )
 
