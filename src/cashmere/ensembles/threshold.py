@@ -42,8 +42,8 @@ _ROUNDING = 1e-12
 _LEAST_SHARE = 1e-6  # a class may be missing in a half
 _ROUNDS = 3
 _PLACES = 50
-"""Places to try in a round, of all classes together: those of more than two classes fit noise if there are more
-(docs/benchmarks.md#metrics-of-classes). For two classes, a metric with a table tries all."""
+"""Places to try in a round, of all classes together. More of them fit noise if there are more than two classes
+(docs/benchmarks.md#metrics-of-classes); for two classes, a metric with a table tries all."""
 
 _LEAST_PLACES = 6
 """Places to try for a class."""
