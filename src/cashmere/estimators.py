@@ -130,7 +130,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         time : str or (n_rows,) array-like, optional
             Times of the rows, if later rows are to be predicted from earlier ones: every fold validates on later rows
             than it trains on. The name of a column of `X`, or the values: numbers or dates. As with `groups`, a column
-            named here is not used as a feature.
+            named here is not used as a feature, except for the parts of dates that recur, such as the weekday.
 
         Returns
         -------

@@ -77,8 +77,8 @@ def test_without_a_common_column_rows_stay_in_order(write):
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ({"id": ["007", "=b", "c"], "y": 0}, r"3 rows, of which 1 are not in the table \(3\) by 'id', such as 'c'"),
-        ({"id": ["007", "=b"], "y": 0}, "other rows than the table: 2 rows"),
+        ({"id": ["007", "=b", "c"], "y": 0}, "3 rows, the table 3, which by 'id' lacks 1 of them, such as 'c'"),
+        ({"id": ["007", "=b"], "y": 0}, "other rows than the table: 2 rows, the table 3. Predict"),
         ({"y": [0, 0]}, "has 2 rows, but the table has 3"),
         ({"id": ["007", "=b", "-3"]}, "has 0 columns that the table lacks. Expected one column for the predictions"),
         ({"id": ["007", "=b", "-3"], "C": 0, "D": 0, "E": 0}, "or one for each class: 'C', 'CL', 'D'"),
@@ -87,6 +87,19 @@ def test_without_a_common_column_rows_stay_in_order(write):
 def test_samples_of_something_else_are_refused(write, sample, words):
     with pytest.raises(DataError, match=words):
         write(pd.DataFrame(sample), model())
+
+
+def test_whole_numbers_are_the_same_in_every_file(write):
+    sample = pd.DataFrame({"id": [2.0, 1.0, 3.0], **{f"Class_{k}": 0.3 for k in (1, 2, 3)}})
+    found = write(sample, model(np.array([1.0, 2.0, 3.0])), ids=(1, 2, 3))
+    np.testing.assert_array_equal(found[["Class_1", "Class_2", "Class_3"]], P[[1, 0, 2]])
+
+
+def test_a_target_in_the_table_identifies_nothing(write):
+    predictor = model()
+    predictor.information["target"] = "x"
+    sample = pd.DataFrame({"id": ["007", "=b", "-3"], "x": 0})
+    assert write(sample, predictor)["x"].tolist() == ["C", "D", "CL"]
 
 
 def test_rows_that_cannot_be_told_apart_are_not_reordered(write):

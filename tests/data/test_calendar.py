@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
@@ -44,6 +44,7 @@ def test_no_dates_have_no_parts():
 
 
 @given(st.lists(st.sampled_from(DATE_PARTS), unique=True, min_size=1))
+@settings(deadline=None)
 def test_parts_are_those_of_pandas(names):
     dates = moments("1960-02-20T23:00", 400, (37, "h"))
     index = pd.DatetimeIndex(dates)
@@ -80,6 +81,12 @@ def test_a_column_without_such_parts_is_left_out():
     schema = schema_in_time(table_of(12))
     assert schema.columns[1].dropped == "puts the rows in order, and no part of it recurs"
     assert schema.code(pd.DataFrame({"a": [1]})).values.tolist() == [[1.0]]
+
+
+def test_a_copy_of_the_column_keeps_all_parts():
+    schema = schema_in_time(table_of(60).assign(copy=lambda table: table["sold"]))
+    assert [column.dropped for column in schema.columns] == [None, None, None]
+    assert schema.value_names[1:] == ("sold.weekday", *(f"copy.{part}" for part in DATE_PARTS[:-1]))
 
 
 def test_numbers_that_order_rows_are_taken_out_of_the_table():

@@ -318,3 +318,14 @@ def test_command_shows_drift(tmp_path):
     told = CliRunner().invoke(app, paths)
     assert told.exit_code == 0, told.output
     assert "drift" in told.output and "other new rows: Column 'a' tells new rows" in told.output
+
+
+def test_new_rows_are_read_like_the_table(tmp_path):
+    codes = [f"{i % 30:03}" for i in range(300)]
+    pd.DataFrame({"code": [*codes[:290], *(f"A{i}" for i in range(10))], "y": [0, 1] * 150}).to_csv(
+        tmp_path / "train.csv", index=False
+    )
+    pd.DataFrame({"code": codes}).to_csv(tmp_path / "test.csv", index=False)
+    command = ["inspect", str(tmp_path / "train.csv"), "--target", "y", "--new", str(tmp_path / "test.csv")]
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 0 and "other new rows" not in told.output, told.output

@@ -37,8 +37,9 @@ def inspect(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
+        from cashmere.data.frames import to_frame
         from cashmere.data.reading import as_categories, read_table, take_column, words_for_missing
-        from cashmere.data.schema import ColumnKind
+        from cashmere.data.schema import ColumnKind, infer_schema
         from cashmere.data.task import TaskType
         from cashmere.inspection import inspect_table
 
@@ -50,9 +51,7 @@ def inspect(
         y = None if target is None else take_column(frame, target, "target")
         for each in ignore or ():
             take_column(frame, each, "ignored column")
-        later = None if new is None else read_table(new)
-        if new is not None and later is not None:
-            as_categories(new, later, categorical or ())
+        later = None if new is None else read_table(new, schema=infer_schema(to_frame(frame)))
         found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value), new_rows=later)
         if output is not None:
             write_table(found.frame(), output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.text import counted
 from cashmere.data.reading import read_table, written_columns
+from cashmere.data.schema import label_text
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import DataError
 from cashmere.model.predictor import Predictor
@@ -54,7 +56,8 @@ def like_sample(
     """
     wanted = read_table(sample)
     names = [str(name) for name in wanted.columns]
-    identifiers = [name for name in names if name in frame.columns]
+    target = str(predictor.information.get("target"))
+    identifiers = [name for name in names if name in frame.columns and name != target]
     others = [name for name in names if name not in identifiers]
     columns = _predicted(sample, others, predictor, predictions, probabilities)
     kept = written_columns(table, frame, identifiers)
@@ -71,7 +74,7 @@ def _predicted(
     probabilities: Float64 | None,
 ) -> dict[str, AnyArray]:
     """Return the predictions for each of these columns."""
-    labels = [] if probabilities is None else [str(label) for label in predictor.classes_]
+    labels = [] if probabilities is None else [label_text(label) for label in predictor.classes_]
     if probabilities is not None and len(names) == len(labels):
         place = {label: k for k, label in enumerate(labels)}
         for label in labels:
@@ -98,7 +101,7 @@ def _rows(sample: Path, wanted: pd.DataFrame, kept: pd.DataFrame, n_wanted: int)
                 "have, they must be as many."
             )
         return np.arange(n_rows)
-    given, own = (pd.MultiIndex.from_frame(each.astype(str)) for each in (wanted, kept))
+    given, own = (pd.MultiIndex.from_frame(each.map(_identifier)) for each in (wanted, kept))
     if not own.is_unique:
         if given.equals(own):
             return np.arange(n_rows)
@@ -108,13 +111,18 @@ def _rows(sample: Path, wanted: pd.DataFrame, kept: pd.DataFrame, n_wanted: int)
     rows = own.get_indexer(given)
     if (rows < 0).any() or len(given) != n_rows or not given.is_unique:
         missing = given[rows < 0].tolist()
+        by = f", which by {_names(kept)} lacks {len(missing):,} of them, such as " if missing else ""
+        shown = ", ".join(map(repr, missing[0])) if missing else ""
         raise DataError(
-            f"{sample} has other rows than the table: {counted(n_wanted, 'row')}, of which {len(missing):,} are not in "
-            f"the table ({n_rows:,}) by {_names(kept)}"
-            + (f", such as {', '.join(map(repr, missing[0]))}. " if missing else ". ")
-            + "Predict the table that belongs to the sample."
+            f"{sample} has other rows than the table: {counted(n_wanted, 'row')}, the table {n_rows:,}{by}{shown}. "
+            "Predict the table that belongs to the sample."
         )
     return np.asarray(rows)
+
+
+def _identifier(value: object) -> str:
+    """Return the text of an identifier; numbers beside a gap became ``1.0``."""
+    return re.sub(r"^(-?[0-9]+)\.0+$", r"\1", label_text(value))
 
 
 def _names(frame: pd.DataFrame) -> str:

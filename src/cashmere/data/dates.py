@@ -17,32 +17,40 @@ _CENTURY_STARTS = 69
 """Years of two digits from here on are those of the last century, as for `datetime.strptime`."""
 
 _CLOCK = (
-    r"(?:[T ] *(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d{1,9})?))?"
+    r"(?:[T ] *(?P<hour>[0-9]{1,2}):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9](?:\.[0-9]+)?))?"
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?"
 )
-_ZONE = r"\s*(?:Z|[+-]\d{2}:?\d{2})?"
+_ZONE = r"\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
 _MONTH_NAME = (
     r"(?P<name>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
     r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _CLEAR = (
-    rf"^(?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}}){_CLOCK}{_ZONE}$",
-    r"^(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)$",
-    rf"^(?:(?P<day>\d{{1,2}})[ -])?(?i:{_MONTH_NAME})\.?[ -](?P<year>\d{{4}}){_CLOCK}{_ZONE}$",
-    rf"^(?P<day>\d{{1,2}})-(?i:{_MONTH_NAME})-(?P<year>\d\d){_CLOCK}$",
-    rf"^(?i:{_MONTH_NAME})\.? (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}$",
+    rf"^(?P<year>[0-9]{{4}})(?P<mark>[-/.])(?P<month>[0-9]{{1,2}})(?P=mark)(?P<day>[0-9]{{1,2}}){_CLOCK}{_ZONE}$",
+    r"^(?P<year>(?:19|20)[0-9][0-9])-(?P<month>[0-9][0-9])$",
+    rf"^(?:(?P<day>[0-9]{{1,2}})[ -])?(?i:{_MONTH_NAME})\.?[ -](?P<year>[0-9]{{4}}){_CLOCK}{_ZONE}$",
+    rf"^(?P<day>[0-9]{{1,2}})-(?i:{_MONTH_NAME})-(?P<year>[0-9][0-9]){_CLOCK}$",
+    rf"^(?i:{_MONTH_NAME})\.? (?P<day>[0-9]{{1,2}}),? (?P<year>[0-9]{{4}}){_CLOCK}$",
 )
 """Notations that tell day from month."""
 
-_USUAL = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?"
-"""What pandas reads much faster."""
+_USUAL = (
+    r"[0-9]{4}-[0-9][0-9]-[0-9][0-9]"
+    r"(?:[T ][0-9][0-9]:[0-9][0-9](?::[0-9][0-9](?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+_OFFSET = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
+"""What pandas reads much faster, and what has to be left out before."""
 
-_BEGINNING = r"^(?:\d{1,4}[-/. ]|[A-Za-z]{3,9}\.?[ -]\d)"
+_MOST_AGAINST = 0.1
+"""How many dates may be dates in the other order only, as a share of those that are so in the chosen order only."""
+
+_BEGINNING = r"^(?:[0-9]{1,4}[-/. ]|[A-Za-z]{3,9}\.?[ -][0-9])"
 """How every date begins."""
 
 _YEAR_LAST = (
-    rf"^(?P<first>\d{{1,2}})(?P<mark>[-/.])(?P<second_number>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}|\d\d){_CLOCK}{_ZONE}$"
+    r"^(?P<first>[0-9]{1,2})(?P<mark>[-/.])(?P<second_number>[0-9]{1,2})(?P=mark)"
+    rf"(?P<year>[0-9]{{4}}|[0-9][0-9]){_CLOCK}{_ZONE}$"
 )
 
 
@@ -80,8 +88,9 @@ def read_dates(texts: pd.Series[str], notation: DateNotation = DateNotation.YEAR
     texts = texts.astype(object)
     dates = np.full(len(texts), "NaT", dtype="datetime64[us]")
     usual = texts.str.fullmatch(_USUAL).to_numpy(dtype=bool)
-    dates[usual] = pd.to_datetime(texts[usual], errors="coerce", format="ISO8601").to_numpy()
-    possible = ~usual & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
+    wall = texts[usual].str.replace(_OFFSET, "", regex=True)
+    dates[usual] = pd.to_datetime(wall, errors="coerce", format="ISO8601").to_numpy()
+    possible = np.isnat(dates) & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
     for pattern in _CLEAR if notation is DateNotation.YEAR_FIRST else (_YEAR_LAST, *_CLEAR):
         left = np.flatnonzero(possible & np.isnat(dates))
         matching = left[texts.iloc[left].str.match(pattern).to_numpy(dtype=bool)]
@@ -104,7 +113,8 @@ def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None
     -----
     What comes first is what makes more of the texts dates: ``"1/31/2024"`` is one only with the month first. If all are
     dates either way, a number that is always 1 is the day, and dates with points begin with the day. Years of two
-    digits are doubted if there are more of them than of days, which may be years themselves.
+    digits are doubted if there are more of them than of days, which may be years themselves. If more than a few of the
+    dates speak for the other order, none is chosen.
 
     Examples
     --------
@@ -128,8 +138,12 @@ def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None
     more = max(orders, key=lambda each: found[each])
     if shares[dated].sum() + found[more] < least:
         return None
+    less = orders[1 - orders.index(more)]
+    alone, against = (float(shares_left[read[one] & ~read[other]].sum()) for one, other in ((more, less), (less, more)))
+    if against > _MOST_AGAINST * alone:
+        return None
     parts = parts[read[more]]
-    order = _without_evidence(parts) if (read[orders[0]] == read[orders[1]]).all() else more
+    order = more if alone > 0 else _without_evidence(parts)
     return None if order is None or _year_may_be_day(parts, order) else order
 
 

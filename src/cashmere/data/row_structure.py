@@ -70,6 +70,11 @@ class RowStructure:
         DataError
             If values are missing or all the same, or if moments are neither numbers nor dates.
         """
+        return cls._read(values, kind, name=name)[0]
+
+    @classmethod
+    def _read(cls, values: Any, kind: StructureKind, *, name: str | None = None) -> tuple[Self, bool]:
+        """Return the structure, and whether its moments are dates."""
         name = shown_name(values, kind) if name is None else name
         column = values if isinstance(values, pd.Series) else pd.Series(_one_dimensional(values, name))
         if kind is StructureKind.GROUPS:
@@ -93,7 +98,7 @@ class RowStructure:
                 f"Expected two or more different values; leave out {kind.value}= if there is no structure.",
                 column=name,
             )
-        return cls(kind=kind, codes=codes, name=name)
+        return cls(kind=kind, codes=codes, name=name), read.dtype.kind == "M"
 
     @property
     def most_folds(self) -> int:
@@ -156,8 +161,8 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
     if isinstance(given, str):
         if given not in frame.columns:
             raise UnknownNameError("column", given, map(str, frame.columns))
-        structure = RowStructure.from_values(frame[given], kind, name=given)
-        if kind is StructureKind.TIME and read_times(frame[given], given).dtype.kind == "M":
+        structure, are_dates = RowStructure._read(frame[given], kind, name=given)
+        if are_dates:
             return frame, replace(structure, calendar=given)
         frame = frame.drop(columns=given)
         if frame.shape[1] == 0:

@@ -599,7 +599,7 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
         dropped = "all missing"
     elif distinct == 1 and not missing.any():
         dropped = "constant"
-    digest = hashlib.sha256(f"{kind} {categories}".encode("utf-8", "surrogatepass"))
+    digest = hashlib.sha256(f"{kind} {categories} {parts}".encode("utf-8", "surrogatepass"))
     digest.update(np.ascontiguousarray(content).data)
     used_categories = categories if kind is ColumnKind.CATEGORICAL and dropped is None else ()
     column = Column(
@@ -906,6 +906,11 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
             dates, n_unread = _dates(series, name, notation=notation)
             if n_unread == 0:
                 return dates
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        raise ColumnTypeError(
+            f"Column {name!r} cannot order rows in time: it holds categories. Convert it to numbers, dates or text.",
+            column=name,
+        )
     texts = series[_present(series)].astype(str).str.strip()
     unread = texts[np.isnat(read_dates(texts, notation))]
     written = texts if unread.empty else unread

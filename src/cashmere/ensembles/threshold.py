@@ -112,10 +112,10 @@ def tune_thresholds(
 ) -> TunedThresholds:
     """Choose thresholds, and keep them only if they help on unseen rows.
 
-    The rows are cut into halves ten times, evenly by class, and thresholds are chosen on each half. Their geometric
-    mean does not hinge on single rows. To judge it, each row is decided by the mean of the choices made without it.
-    Groups are in one half; in time, the rows are halved once, into the older and the newer, and only the newer are
-    judged.
+    The rows are cut into halves ten times (three for a metric without a table, which has to be called), evenly by
+    class, and thresholds are chosen on each half. Their geometric mean does not hinge on single rows. To judge it, each
+    row is decided by the mean of the choices made without it. Groups are in one half; in time, the rows are halved
+    once, into the older and the newer, and only the newer are judged.
 
     Parameters
     ----------

@@ -574,6 +574,9 @@ class RunDirectory:
             raise RunDirectoryError(self.folder, text)
         codes = self.target.encode(y, n_rows=len(frame))
         weight = _weighed(weight, codes, self.target, settings)
+        if structure is not None and structure.calendar not in {"", *(column.name for column in self.schema.columns)}:
+            frame = frame.drop(columns=structure.calendar)  # earlier versions left it out
+            structure = replace(structure, calendar="")
         keep_order = not isinstance(settings.resampling, str)
         rows = canonical_rows(frame, codes, weight, structure=structure, keep_order=keep_order)
         same = len(rows.y) == len(self.rows.y) and np.array_equal(rows.y, self.rows.y)

@@ -203,7 +203,7 @@ class RunSettings:
         ``"forgiving"`` stops trials after some folds if they are unlikely to win, see `cashmere.study.Study`.
     groups, time : str or None
         Name of the column with the groups of the rows, or with their times; at most one of the two. Folds respect it
-        (docs/running.md#groups-and-time), and it is not used as a feature.
+        (docs/running.md#groups-and-time), and it is not used as a feature, except for parts of dates that recur.
     target_name : str
         Name of the target column, for reports.
     """
