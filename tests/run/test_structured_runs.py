@@ -172,6 +172,20 @@ def test_resume_refuses_another_structure(tmp_path):
             model(**settings).fit(table, y, **given)
 
 
+@pytest.mark.parametrize("names", [["a", "t"], [0, 1]])
+def test_a_run_that_left_out_dates_is_resumed(names, tmp_path):
+    """As runs of earlier versions did: here, since its moments are numbers."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({names[0]: rng.normal(size=N), names[1]: np.arange(N)})
+    y = np.where(X[names[0]] + rng.normal(size=N) > 0, "ill", "well")
+    settings = {"run_directory": tmp_path / "run", "resampling": "3fold"}
+    model(budget="1trials", **settings).fit(X, y, time=str(names[1]))
+    dated = X.astype({names[1]: object})
+    dated[names[1]] = pd.date_range("2024-01-01", periods=N).strftime("%d.%m.%Y")
+    more = model(budget="2trials", resume=True, **settings).fit(dated, y, time=str(names[1]))
+    assert len(more.leaderboard_) == 2
+
+
 def test_a_run_that_lost_its_groups_is_damaged(tmp_path):
     X, y = visits()
     model(run_directory=tmp_path / "run").fit(X, y, groups="patient")
