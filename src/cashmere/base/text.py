@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 _ANSI = re.compile(
@@ -85,6 +86,18 @@ def columns_hold(names: list[str]) -> str:
     """
     shown = ", ".join(map(repr, names[:_COLUMNS_NAMED])) + (", ..." if len(names) > _COLUMNS_NAMED else "")
     return f"Column {shown} holds" if len(names) == 1 else f"Columns {shown} hold"
+
+
+def first_of(names: Sequence[str], *, most: int) -> str:
+    """Return the first of some names, and how many more there are.
+
+    Examples
+    --------
+    >>> first_of(["a", "b", "c"], most=2), first_of(["a"], most=2)
+    ("'a', 'b' and 1 more", "'a'")
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
 
 
 def is_dotted_path(strategy: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, Float64
-from cashmere.base.text import counted
+from cashmere.base.text import counted, first_of
 from cashmere.data.reading import read_table, written_columns
-from cashmere.data.schema import label_text
+from cashmere.data.schema import label_text, without_zero_decimals
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import DataError
 from cashmere.model.predictor import Predictor
@@ -86,8 +85,10 @@ def _predicted(
         if probabilities is not None and len(labels) == 2 and metric is not None and metric.needs == "probabilities":
             return {names[0]: probabilities[:, predictor.target.positive]}
         return {names[0]: predictions}
-    found = f"{counted(len(names), 'column')} that the table lacks" + (f": {_listed(names)}" if names else "")
-    classes = f", or one for each class: {_listed(labels)}" if labels else ""
+    found = f"{counted(len(names), 'column')} that the table lacks" + (
+        f": {first_of(names, most=_NAMED)}" if names else ""
+    )
+    classes = f", or one for each class: {first_of(labels, most=_NAMED)}" if labels else ""
     raise DataError(f"{sample} has {found}. Expected one column for the predictions{classes}.")
 
 
@@ -101,34 +102,23 @@ def _rows(sample: Path, wanted: pd.DataFrame, kept: pd.DataFrame, n_wanted: int)
                 "have, they must be as many."
             )
         return np.arange(n_rows)
+    by = first_of(list(kept.columns), most=_NAMED)
     given, own = (pd.MultiIndex.from_frame(each.map(_identifier)) for each in (wanted, kept))
     if not own.is_unique:
         if given.equals(own):
             return np.arange(n_rows)
-        raise DataError(
-            f"{_names(kept)} of the table are not unique, so its rows cannot be put in the order of {sample}."
-        )
+        raise DataError(f"{by} of the table are not unique, so its rows cannot be put in the order of {sample}.")
     rows = own.get_indexer(given)
     if (rows < 0).any() or len(given) != n_rows or not given.is_unique:
         missing = given[rows < 0].tolist()
-        by = f", which by {_names(kept)} lacks {len(missing):,} of them, such as " if missing else ""
+        lacked = f", which by {by} lacks {len(missing):,} of them, such as " if missing else ""
         shown = ", ".join(map(repr, missing[0])) if missing else ""
         raise DataError(
-            f"{sample} has other rows than the table: {counted(n_wanted, 'row')}, the table {n_rows:,}{by}{shown}. "
+            f"{sample} has other rows than the table: {counted(n_wanted, 'row')}, the table {n_rows:,}{lacked}{shown}. "
             "Predict the table that belongs to the sample."
         )
     return np.asarray(rows)
 
 
 def _identifier(value: object) -> str:
-    """Return the text of an identifier; numbers beside a gap became ``1.0``."""
-    return re.sub(r"^(-?[0-9]+)\.0+$", r"\1", label_text(value))
-
-
-def _names(frame: pd.DataFrame) -> str:
-    return ", ".join(repr(str(name)) for name in frame.columns)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(repr, names[:_NAMED])) + more
+    return without_zero_decimals(label_text(value))

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
-from cashmere.base.text import counted
+from cashmere.base.text import counted, first_of
 from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
 from cashmere.data.dates import DateNotation, find_notation, read_dates
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
@@ -429,19 +429,13 @@ class TableSchema:
             alike = {name.strip().casefold(): name for name in map(str, frame.columns)}
             pairs = ((name, alike.get(name.strip().casefold())) for name in missing)
             spelt = [f"{name!r} is perhaps {other!r}" for name, other in pairs if other is not None][:_NAMES_SHOWN]
+            lacked, own = (first_of(names, most=_NAMES_SHOWN) for names in (missing, list(frame.columns)))
             raise SchemaError(
-                f"The table lacks {counted(len(missing), 'column')} it had in training: {_first_of(missing)}. "
-                f"It has: {_first_of(list(frame.columns))}. Add or rename columns"
-                + (f": {', '.join(spelt)}." if spelt else "."),
+                f"The table lacks {counted(len(missing), 'column')} it had in training: {lacked}. "
+                f"It has: {own}. Add or rename columns" + (f": {', '.join(spelt)}." if spelt else "."),
                 column=missing[0],
             )
         return [(column, frame[column.name]) for column in self.used]
-
-
-def _first_of(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:_NAMES_SHOWN])) + (
-        f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-    )
 
 
 def _each_column(work: Callable[[int], _Found], n_columns: int, *, n_rows: int) -> list[_Found]:
@@ -837,8 +831,20 @@ def other_spelling(label: str, levels: Collection[str]) -> str | None:
     if label.lower() in ("true", "false"):
         alike = [level for level in levels if level.lower() == label.lower()]
         return alike[0] if len(alike) == 1 else None
+    whole = without_zero_decimals(label)
+    return whole if whole != label and whole in levels else None
+
+
+def without_zero_decimals(label: str) -> str:
+    """Return the text of a whole number without decimals, which libraries add beside a gap; other texts unchanged.
+
+    Examples
+    --------
+    >>> without_zero_decimals("-7.00"), without_zero_decimals("1.50"), without_zero_decimals("v1.0")
+    ('-7', '1.50', 'v1.0')
+    """
     whole = re.fullmatch(r"(-?\d+)\.0+", label)
-    return whole[1] if whole and whole[1] in levels else None
+    return whole[1] if whole else label
 
 
 def _factorised(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
