@@ -135,7 +135,7 @@ def canonical_rows(
     if not keep_order:
         counted = frame if len(source) == n_rows else frame.iloc[source]
         if structure is not None and structure.calendar:
-            counted = counted.drop(columns=structure.calendar)  # as before it could stay
+            counted = counted.drop(columns=structure.calendar)  # the order is that of earlier versions
         keys: list[AnyArray] = [_hash_target(y[source]), _hash_features(counted)]
         keys = keys if kept is None else [kept, *keys]
         order = sorted_by(keys if structure is None else [structure.codes[source], *keys])
