@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, Float64
+from cashmere.base.arrays import BoolArray, Float64, IntArray
 
 LEAST_SHARE = 0.95
 """Share of the cells of a column that are dates, if it is read as dates."""
@@ -17,23 +18,23 @@ _CENTURY_STARTS = 69
 """Years of two digits from here on are those of the last century, as for `datetime.strptime`."""
 
 _CLOCK = (
-    r"(?:[T ] *(?P<hour>[0-9]{1,2}):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9](?:\.[0-9]+)?))?"
-    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?"
+    r"^(?P<hour>[0-9]{1,2}):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9](?:\.[0-9]+)?))?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})?$"
 )
-_ZONE = r"\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+_END = r"(?:(?P<before_clock>[T ] *)|\s*(?:Z|[+-][0-9]{2}:?[0-9]{2}))?$"
 _MONTH_NAME = (
     r"(?P<name>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
     r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _CLEAR = (
-    rf"^(?P<year>[0-9]{{4}})(?P<mark>[-/.])(?P<month>[0-9]{{1,2}})(?P=mark)(?P<day>[0-9]{{1,2}}){_CLOCK}{_ZONE}$",
+    rf"^(?P<year>[0-9]{{4}})(?P<mark>[-/.])(?P<month>[0-9]{{1,2}})(?P=mark)(?P<day>[0-9]{{1,2}}){_END}",
     r"^(?P<year>(?:19|20)[0-9][0-9])-(?P<month>[0-9][0-9])$",
-    rf"^(?:(?P<day>[0-9]{{1,2}})[ -])?(?i:{_MONTH_NAME})\.?[ -](?P<year>[0-9]{{4}}){_CLOCK}{_ZONE}$",
-    rf"^(?P<day>[0-9]{{1,2}})-(?i:{_MONTH_NAME})-(?P<year>[0-9][0-9]){_CLOCK}$",
-    rf"^(?i:{_MONTH_NAME})\.? (?P<day>[0-9]{{1,2}}),? (?P<year>[0-9]{{4}}){_CLOCK}$",
+    rf"^(?:(?P<day>[0-9]{{1,2}})[ -])?(?i:{_MONTH_NAME})\.?[ -](?P<year>[0-9]{{4}}){_END}",
+    rf"^(?P<day>[0-9]{{1,2}})-(?i:{_MONTH_NAME})-(?P<year>[0-9][0-9]){_END}",
+    rf"^(?i:{_MONTH_NAME})\.? (?P<day>[0-9]{{1,2}}),? (?P<year>[0-9]{{4}}){_END}",
 )
-"""Notations that tell day from month."""
+"""Notations of days that tell day from month."""
 
 _USUAL = (
     r"[0-9]{4}-[0-9][0-9]-[0-9][0-9]"
@@ -45,12 +46,9 @@ _OFFSET = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
 _MOST_AGAINST = 0.1
 """How many dates may be dates in the other order only, as a share of those that are so in the chosen order only."""
 
-_BEGINNING = r"^(?:[0-9]{1,4}[-/. ]|[A-Za-z]{3,9}\.?[ -][0-9])"
-"""How every date begins."""
-
 _YEAR_LAST = (
     r"^(?P<first>[0-9]{1,2})(?P<mark>[-/.])(?P<second_number>[0-9]{1,2})(?P=mark)"
-    rf"(?P<year>[0-9]{{4}}|[0-9][0-9]){_CLOCK}{_ZONE}$"
+    rf"(?P<year>[0-9]{{4}}|[0-9][0-9]){_END}"
 )
 
 
@@ -86,16 +84,9 @@ def read_dates(texts: pd.Series[str], notation: DateNotation = DateNotation.YEAR
     ['2024-12-31T23:59', '2024-12-31T14:30', '2024-02-01T00:00', 'NaT']
     """
     texts = texts.astype(object)
-    dates = np.full(len(texts), "NaT", dtype="datetime64[us]")
-    usual = texts.str.fullmatch(_USUAL).to_numpy(dtype=bool)
-    wall = texts[usual].str.replace(_OFFSET, "", regex=True)
-    dates[usual] = pd.to_datetime(wall, errors="coerce", format="ISO8601").to_numpy()
-    possible = np.isnat(dates) & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
-    for pattern in _CLEAR if notation is DateNotation.YEAR_FIRST else (_YEAR_LAST, *_CLEAR):
-        left = np.flatnonzero(possible & np.isnat(dates))
-        matching = left[texts.iloc[left].str.match(pattern).to_numpy(dtype=bool)]
-        if len(matching):
-            dates[matching] = _from_parts(_with_order(texts.iloc[matching].str.extract(pattern), notation))
+    dates = _read_usual(texts)
+    unread = np.isnat(dates)
+    dates[unread] = _read_days(_days_and_clocks(texts[unread]), notation)
     return dates
 
 
@@ -124,16 +115,22 @@ def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None
     True
     """
     least = LEAST_SHARE - 1e-12
-    dated = ~np.isnat(read_dates(texts))
+    texts = texts.astype(object)
+    dates = _read_usual(texts)
+    unread = np.isnat(dates)
+    days = _days_and_clocks(texts[unread])
+    dates[unread] = _read_days(days, DateNotation.YEAR_FIRST)
+    dated = ~np.isnat(dates)
     if shares[dated].sum() >= least:
         return DateNotation.YEAR_FIRST
-    parts = texts.astype(object).str.extract(_YEAR_LAST)
-    is_numbers = parts["year"].notna().to_numpy()
-    if shares[dated | is_numbers].sum() < least:
-        return None
-    parts, shares_left = parts[is_numbers], shares[is_numbers]
+    parts = days.texts.str.extract(_YEAR_LAST)
+    is_numbers = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == days.has_clock)
+    of_dates = np.where(np.isnat(days.clocks), 0.0, shares[unread])
+    shares_of_days = np.bincount(days.codes, weights=of_dates, minlength=len(parts))
+    is_numbers &= shares_of_days > 0
+    parts, shares_left = parts[is_numbers], shares_of_days[is_numbers]
     orders = (DateNotation.DAY_FIRST, DateNotation.MONTH_FIRST)
-    read = {order: ~np.isnat(_from_parts(_with_order(parts, order))) for order in orders}
+    read = {order: ~np.isnat(_days_of(_with_order(parts, order))) for order in orders}
     found = {order: float(shares_left[read[order]].sum()) for order in orders}
     more = max(orders, key=lambda each: found[each])
     if shares[dated].sum() + found[more] < least:
@@ -163,6 +160,71 @@ def _year_may_be_day(parts: pd.DataFrame, order: DateNotation) -> bool:
     return bool((parts["year"].str.len() == 2).any() and parts["year"].nunique() > day.nunique())
 
 
+def _read_usual(texts: pd.Series[str]) -> NDArray[np.datetime64]:
+    """Return the wall times of texts in the notation of ISO 8601, NaT of others."""
+    dates = np.full(len(texts), "NaT", dtype="datetime64[us]")
+    usual = texts.str.fullmatch(_USUAL).to_numpy(dtype=bool)
+    wall = texts[usual].str.replace(_OFFSET, "", regex=True)
+    dates[usual] = pd.to_datetime(wall, errors="coerce", format="ISO8601").to_numpy()
+    return dates
+
+
+def _read_days(days: _DaysAndClocks, notation: DateNotation) -> NDArray[np.datetime64]:
+    """Return the wall times of days and clocks."""
+    read = np.full(len(days.texts), "NaT", dtype="datetime64[us]")
+    for pattern in _CLEAR if notation is DateNotation.YEAR_FIRST else (_YEAR_LAST, *_CLEAR):
+        left = np.flatnonzero(np.isnat(read))
+        parts = days.texts.iloc[left].str.extract(pattern)
+        fitting = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == days.has_clock[left])
+        read[left[fitting]] = _days_of(_with_order(parts[fitting], notation))
+    return read[days.codes] + days.clocks
+
+
+@dataclass(frozen=True, slots=True)
+class _DaysAndClocks:
+    """Texts cut where a clock begins, because few days and times of day make many moments.
+
+    Attributes
+    ----------
+    texts : Series of str
+        What stands before a clock, each once.
+    has_clock : (n_days,) array
+        Whether a clock follows.
+    codes : (n_texts,) array
+        Which of them each text begins with.
+    clocks : (n_texts,) array
+        Time of day of each text, 0 without a clock; NaT if what follows is none.
+    """
+
+    texts: pd.Series[str]
+    has_clock: BoolArray
+    codes: IntArray
+    clocks: NDArray[np.timedelta64]
+
+
+def _days_and_clocks(texts: pd.Series[str]) -> _DaysAndClocks:
+    halves = np.array([_cut(text) for text in texts], dtype=object).reshape(-1, 2)
+    codes, day_texts = pd.factorize(halves[:, 0])
+    clock_codes, clock_texts = pd.factorize(halves[:, 1])
+    written = pd.Series(day_texts, dtype=object)
+    clocks = _clocks_of(pd.Series(clock_texts, dtype=object))
+    return _DaysAndClocks(
+        texts=written.str.rstrip("\n"),
+        has_clock=written.str.endswith("\n").to_numpy(dtype=bool),
+        codes=codes.astype(np.int64),
+        clocks=clocks[clock_codes],
+    )
+
+
+def _cut(text: str) -> tuple[str, str]:
+    """Cut a text before the hour; a line break marks what stands before one."""
+    colon = text.find(":")
+    if colon < 0:
+        return text, ""
+    start = colon - 2 if colon >= 2 and text[colon - 2].isdigit() else max(colon - 1, 0)
+    return text[:start] + "\n", text[start:]
+
+
 def _with_order(parts: pd.DataFrame, notation: DateNotation) -> pd.DataFrame:
     """Name the two numbers before a year."""
     if "first" not in parts:
@@ -171,8 +233,15 @@ def _with_order(parts: pd.DataFrame, notation: DateNotation) -> pd.DataFrame:
     return parts.rename(columns=dict(zip(("first", "second_number"), names, strict=True)))
 
 
-def _from_parts(parts: pd.DataFrame) -> NDArray[np.datetime64]:
-    """Return the wall times of the parts of dates; NaT where there is no such day or hour."""
+def _is_before_clock(parts: pd.DataFrame) -> BoolArray:
+    """Return whether a day ends as it does before a clock."""
+    if "before_clock" not in parts:
+        return np.zeros(len(parts), dtype=bool)
+    return parts["before_clock"].notna().to_numpy()
+
+
+def _days_of(parts: pd.DataFrame) -> NDArray[np.datetime64]:
+    """Return the days of their parts in microseconds; NaT where there is no such day."""
     year = _number(parts, "year", 0.0)
     year += np.where(parts["year"].str.len() == 2, np.where(year >= _CENTURY_STARTS, 1900, 2000), 0)
     if "name" in parts:
@@ -180,18 +249,24 @@ def _from_parts(parts: pd.DataFrame) -> NDArray[np.datetime64]:
         month = parts["name"].str[:3].str.lower().map(number_of).to_numpy(dtype=np.float64)
     else:
         month = _number(parts, "month", 1.0)
-    day, hour = _number(parts, "day", 1.0), _number(parts, "hour", 0.0)
-    valid: BoolArray = (month >= 1) & (month <= 12) & (day >= 1)
-    if "half" in parts:
-        in_halves = parts["half"].notna().to_numpy()
-        valid &= ~in_halves | ((hour >= 1) & (hour <= 12))
-        hour = np.where(in_halves, hour % 12 + 12 * (parts["half"].str.lower() == "p"), hour)
-    valid &= hour <= 23
+    day = _number(parts, "day", 1.0)
     months = (12 * (year - 1970) + month - 1).astype(np.int64).astype("datetime64[M]")
     days = months.astype("datetime64[D]") + (day.astype(np.int64) - 1)
+    valid = (month >= 1) & (month <= 12) & (day >= 1) & (days.astype("datetime64[M]") == months)
+    return np.where(valid, days.astype("datetime64[us]"), np.datetime64("NaT", "us"))
+
+
+def _clocks_of(texts: pd.Series[str]) -> NDArray[np.timedelta64]:
+    """Return the times of day of texts in microseconds, 0 for an empty one; NaT for all that is no clock."""
+    parts = texts.str.extract(_CLOCK)
+    hour = _number(parts, "hour", -1.0)
+    in_halves = parts["half"].notna().to_numpy()
+    valid = (hour >= 0) & (hour <= 23) & (~in_halves | ((hour >= 1) & (hour <= 12)))
+    hour = np.where(in_halves, hour % 12 + 12 * (parts["half"].str.lower() == "p"), hour)
     seconds = 3600 * hour + 60 * _number(parts, "minute", 0.0) + _number(parts, "second", 0.0)
-    times = days.astype("datetime64[us]") + np.round(1e6 * seconds).astype(np.int64)
-    return np.where(valid & (days.astype("datetime64[M]") == months), times, np.datetime64("NaT", "us"))
+    clocks = np.where(valid, np.round(1e6 * seconds).astype("timedelta64[us]"), np.timedelta64("NaT", "us"))
+    clocks[(texts == "").to_numpy()] = np.timedelta64(0, "us")
+    return clocks
 
 
 def _number(parts: pd.DataFrame, name: str, default: float) -> Float64:
