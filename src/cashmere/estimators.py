@@ -229,7 +229,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                 for number, weight in sorted(weights.items(), key=lambda item: -item[1])
             ]
         )
-        self.leaderboard_ = leaderboard(finished.rows, metric=finished.metric, weights=weights)
+        self.leaderboard_ = leaderboard(finished.rows, scale=finished.metric, weights=weights)
         self.failures_ = failures_table(finished.rows)
         self.run_directory_ = None if self.run_directory is None else str(finished.folder)
 

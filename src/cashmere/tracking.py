@@ -94,7 +94,7 @@ def _metrics(summary: Mapping[str, Any]) -> Iterator[tuple[str, float, int, int]
     """Yield key, value, time in milliseconds since 1970, and step of each metric."""
     began = datetime.fromisoformat(summary["created"]).timestamp()
     headline, resources, curves = summary["headline"], summary["resources"], summary["curves"]
-    metric = "loss" if summary["metric"]["custom"] else summary["metric"]["name"]
+    metric = "loss" if summary["metric"]["is_loss"] else summary["metric"]["name"]
 
     def at(seconds: float | None) -> int:
         return int(1000 * (began + (seconds or 0.0)))

@@ -34,7 +34,7 @@ from cashmere.strategies import make_strategy
 # ---------------------------------------------------------------- contests played without a run
 
 
-def play(losses_of, names, rules, *, n_trials, budget=None, metric=None) -> RecordedContest:
+def play(losses_of, names, rules, *, n_trials, budget=None, scale=None) -> RecordedContest:
     """Play a contest: the sub-space with the fewest trials is next; `losses_of(i, n)` is the loss of its n-th trial."""
     members: list[int] = []
     losses: list[float] = []
@@ -53,7 +53,7 @@ def play(losses_of, names, rules, *, n_trials, budget=None, metric=None) -> Reco
         turn = min(ready, key=lambda i: len(per_part[i]))
         losses.append(losses_of(turn, len(per_part[turn])))
         members.append(turn)
-    return RecordedContest(ledger=ledger, memberships=tuple(members), losses=np.array(losses), metric=metric)
+    return RecordedContest(ledger=ledger, memberships=tuple(members), losses=np.array(losses), scale=scale)
 
 
 def by_value(names=("svm", "forest", "knn"), n_trials=20, **options) -> RecordedContest:
@@ -77,7 +77,7 @@ def by_statistics(n_subspaces, *, spread, n_trials=150, seed=0, fails=0.0) -> Re
 
 
 def test_result_is_described_in_words():
-    found = summarise_contest(by_value(metric=METRICS["accuracy"]))
+    found = summarise_contest(by_value(scale=METRICS["accuracy"]))
     assert found["sentence"] == (
         "forest won against 2 other sub-spaces after 6 trials (best score 0.915). "
         "It got 16 of the 20 trials, each of the others 2."
@@ -90,9 +90,9 @@ def test_result_is_described_in_words():
     assert (second["label"], second["alive"], second["trials"], second["open"]) == ("1", 1, [14, 14], True)
 
 
-def test_reasons_name_scores_or_the_losses_of_a_custom_metric():
+def test_reasons_name_scores_or_losses():
     reasons = {
-        name: summarise_contest(by_value(metric=metric))["stages"][0]["dropped"][0]["reason"]
+        name: summarise_contest(by_value(scale=metric))["stages"][0]["dropped"][0]["reason"]
         for name, metric in (("accuracy", METRICS["accuracy"]), ("rmse", METRICS["rmse"]), ("own", None))
     }
     assert reasons == {
@@ -103,7 +103,7 @@ def test_reasons_name_scores_or_the_losses_of_a_custom_metric():
 
 
 def test_reasons_of_earlier_versions_are_shown_as_written():
-    contest = by_value(metric=METRICS["accuracy"])
+    contest = by_value(scale=METRICS["accuracy"])
     fact = json.loads(json.dumps(contest.to_json()))
     assert fact["ledger"]["rounds"][0]["reasons"][0]["kind"] == "worse loss"
     rows = [{"loss": loss} for loss in contest.losses]
@@ -206,7 +206,7 @@ def test_stages_cover_the_contest(n_subspaces, spread, seed, fails, statistical,
 
 
 def test_frame_has_a_row_for_every_sub_space_in_every_round():
-    frame = by_value(metric=METRICS["accuracy"]).frame()
+    frame = by_value(scale=METRICS["accuracy"]).frame()
     assert frame["round"].tolist() == [0, 0, 0, 1]
     assert frame["subspace"].tolist() == ["svm", "forest", "knn", "forest"]
     assert frame["trials"].tolist() == [2, 2, 2, 14]
@@ -319,10 +319,14 @@ def test_hostile_names_of_sub_spaces_stay_text(tmp_path):
     assert "\x1b" not in output and "\x07" not in output
 
 
-def test_custom_metric_shows_losses(tmp_path):
+def test_custom_metric_shows_losses_if_only_they_are_known(tmp_path):
     settings = {"own_objects": ["metric"], "metric": "x"}
     found = summarise_run(fake_run(tmp_path / "run", by_value(), settings=settings))["contest"]
     assert found["stages"][0]["dropped"][0]["reason"].startswith("best loss 0.299")
+    settings |= {"metric_name": "f2", "metric_greater_is_better": True}
+    summary = summarise_run(fake_run(tmp_path / "named", by_value(), settings=settings))
+    assert summary["contest"]["stages"][0]["dropped"][0]["reason"].startswith("best score 0.701")
+    assert summary["metric"] == {"name": "f2", "greater_is_better": True, "is_loss": False}
 
 
 def test_contest_is_printed_and_written(tmp_path):
@@ -385,7 +389,7 @@ def test_run_keeps_its_contest(finished):
     read = read_contest(folder)
     assert (read.ledger, read.memberships) == (ledger, members)
     assert len(read.losses) == 14
-    assert read.metric is not None and read.metric.name == "g_mean"
+    assert read.scale is not None and read.scale.name == "g_mean"
     with RunStore(folder, read_only=True) as store:
         origins = [str(row["origin"]) for row in store.rows()]
     for origin, member in zip(origins, members, strict=True):

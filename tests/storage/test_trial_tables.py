@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from fake_runs import hostile_texts, make_run, some_failures
+from sklearn.metrics import fbeta_score, mean_pinball_loss
 
 from cashmere.base.text import clean_text, redact
 from cashmere.data.task import TaskType
-from cashmere.evaluation.metrics import get_metric
+from cashmere.evaluation.metrics import get_metric, metric_from_callable
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.path import FollowedPath
 from cashmere.records.trial import TrialStatus
+from cashmere.run.settings import RunSettings
 from cashmere.storage.trial_tables import (
     FAILURE_COLUMNS,
     LEADERBOARD_COLUMNS,
@@ -23,6 +27,7 @@ from cashmere.storage.trial_tables import (
     run_leaderboard,
     run_trials,
     stored_metric,
+    stored_scale,
     what_to_try,
 )
 
@@ -56,7 +61,7 @@ def test_what_was_reached_is_counted_in_words(parameter, chosen, text):
 
 def test_score_is_in_the_direction_of_the_metric():
     accuracy = get_metric("accuracy", TaskType.BINARY)
-    assert leaderboard([row(0, 0.25)], metric=accuracy)["score"].tolist() == [0.75]
+    assert leaderboard([row(0, 0.25)], scale=accuracy)["score"].tolist() == [0.75]
     assert leaderboard([row(0, 0.25)])["score"].tolist() == [0.25]
 
 
@@ -118,6 +123,18 @@ def test_default_and_custom_metrics_are_known():
     assert stored_metric({"metric": "<function f>", "own_objects": ["metric"]}, "binary") is None
     assert stored_metric({"metric": "no such metric"}, "binary") is None
     assert stored_metric({"metric": "rmse"}, None) is None
+
+
+def test_scores_of_a_custom_metric_have_its_name_and_direction():
+    settings = json.loads(json.dumps(RunSettings(metric=metric_from_callable(fbeta_score, name="f2")).to_json()))
+    scale = stored_scale(settings, "binary")
+    assert (scale.name, scale.score(0.25)) == ("f2", 0.75)
+    late = metric_from_callable(mean_pinball_loss, greater_is_better=False, needs="values")
+    scale = stored_scale(RunSettings(metric=late).to_json(), "regression")
+    assert (scale.name, scale.score(0.25)) == ("mean_pinball_loss", 0.25)
+    assert stored_scale(RunSettings(metric=fbeta_score).to_json(), "binary").name == "fbeta_score"
+    assert stored_scale({"metric": "<function f>", "own_objects": ["metric"]}, "binary") is None
+    assert stored_scale({"metric": None}, "binary").name == "log_loss"
 
 
 def test_leaderboard_of_a_run_directory(tmp_path):

@@ -12,12 +12,12 @@ import numpy as np
 
 from cashmere.base.arrays import FloatArray
 from cashmere.contests import Ledger, Round
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import ScoreScale
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.trial import History
 from cashmere.storage.remote_run import local_run
 from cashmere.storage.store import RunStore
-from cashmere.storage.trial_tables import read_description, stored_metric
+from cashmere.storage.trial_tables import read_description, stored_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,14 +53,14 @@ class RecordedContest:
         Position, in the ledger, of each trial's sub-space. An unfinished run may have stored a few trials more.
     losses : (n_trials,) array
         Of the same trials; NaN for failures.
-    metric : Metric or None
-        Turns losses into scores. None for a custom metric; scores are then losses.
+    scale : ScoreScale or None
+        Turns losses into scores; without it, scores are losses.
     """
 
     ledger: Ledger
     memberships: tuple[int, ...]
     losses: FloatArray
-    metric: Metric | None = None
+    scale: ScoreScale | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return ledger and memberships as plain data, as stored."""
@@ -78,7 +78,7 @@ class RecordedContest:
 
     def score(self, loss: float | None) -> float | None:
         """Return a loss in the user's direction."""
-        return loss if loss is None or self.metric is None else float(self.metric.score(loss))
+        return loss if loss is None or self.scale is None else float(self.scale.score(loss))
 
     def frame(self) -> pd.DataFrame:
         """Return one row per round and sub-space.
@@ -147,7 +147,7 @@ def contest_fact(strategy: object, history: History) -> dict[str, Any] | None:
 
 
 def recorded_contest(
-    fact: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], metric: Metric | None = None
+    fact: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], scale: ScoreScale | None = None
 ) -> RecordedContest:
     """Join a stored contest with its trials.
 
@@ -157,7 +157,7 @@ def recorded_contest(
         From `contest_fact`, possibly read back from JSON.
     rows : sequence of dict
         From `RunStore.rows`; those after the last trial of the contest are left out.
-    metric : Metric or None
+    scale : ScoreScale or None
         See `RecordedContest`.
 
     Raises
@@ -172,7 +172,7 @@ def recorded_contest(
         raise ValueError(f"expected the ledger of a contest and the memberships of its trials ({error!r})") from error
     losses = [np.nan if row["loss"] is None else float(row["loss"]) for row in rows[: len(memberships)]]
     return RecordedContest(
-        ledger=ledger, memberships=memberships, losses=np.array(losses, dtype=np.float64), metric=metric
+        ledger=ledger, memberships=memberships, losses=np.array(losses, dtype=np.float64), scale=scale
     )
 
 
@@ -205,8 +205,8 @@ def read_contest(folder: str | Path) -> RecordedContest:
         text = f"holds no contest: its strategy is {strategy!r}. Start a run with a contest, for example dac_hb."
         raise RunDirectoryError(folder, text)
     try:
-        metric = stored_metric(settings, (schema.get("target") or {}).get("task_type"))
-        return recorded_contest(fact, rows, metric)
+        scale = stored_scale(settings, (schema.get("target") or {}).get("task_type"))
+        return recorded_contest(fact, rows, scale)
     except ValueError as error:
         text = f"holds a contest that cannot be read ({error}). Restore it from a copy."
         raise CorruptStoreError(folder, text) from error

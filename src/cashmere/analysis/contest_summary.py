@@ -246,16 +246,16 @@ class _Summary:
 
     @property
     def _word(self) -> str:
-        return "loss" if self.contest.metric is None else "score"
+        return "loss" if self.contest.scale is None else "score"
 
     def _name(self, subspace: int) -> str:
         return redact(clean_text(self.contest.ledger.names[subspace], _NAME_LIMIT)) or "(blank)"
 
     def _reason(self, reason: Reason) -> str:
         """Return a reason in words, with scores for losses."""
-        metric = self.contest.metric
-        if isinstance(reason, WorseLoss) and metric is not None:
-            return reason.sentence(self._word, metric.score)
+        scale = self.contest.scale
+        if isinstance(reason, WorseLoss) and scale is not None:
+            return reason.sentence(self._word, scale.score)
         return redact(clean_text(str(reason), _REASON_LIMIT))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cashmere.base.arrays import Float64, FloatArray
 from cashmere.base.text import clean_text, redact
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import ScoreScale
 from cashmere.records.origin import OriginKind
 from cashmere.records.trial import History
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
@@ -113,7 +113,7 @@ def plane(points: FloatArray) -> tuple[Float64, Float64]:
     return shown[:-1], shown[-1]
 
 
-def summarise_latent_map(fact: Mapping[str, Any], metric: Metric | None = None) -> dict[str, Any]:
+def summarise_latent_map(fact: Mapping[str, Any], scale: ScoreScale | None = None) -> dict[str, Any]:
     """Return the latent map of a run for the report.
 
     Parameters
@@ -121,8 +121,8 @@ def summarise_latent_map(fact: Mapping[str, Any], metric: Metric | None = None) 
     fact : mapping
         From `latent_map_fact`, possibly read back from JSON. Its strings may come from outside; those of the summary
         are cleaned.
-    metric : Metric or None
-        Turns losses into scores. None for a custom metric; scores are then losses.
+    scale : ScoreScale or None
+        Turns losses into scores; without it, scores are losses.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def summarise_latent_map(fact: Mapping[str, Any], metric: Metric | None = None) 
                 "x": float(x),
                 "y": float(y),
                 "loss": float(loss),
-                "score": float(loss if metric is None else metric.score(loss)),
+                "score": float(loss if scale is None else scale.score(loss)),
             }
             for trial, task, loss, (x, y) in rows
         ],

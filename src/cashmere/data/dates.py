@@ -177,7 +177,9 @@ def _read_days(days: _DaysAndClocks, notation: DateNotation) -> NDArray[np.datet
         parts = days.texts.iloc[left].str.extract(pattern)
         fitting = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == days.has_clock[left])
         read[left[fitting]] = _days_of(_with_order(parts[fitting], notation))
-    return read[days.codes] + days.clocks
+    dates = read[days.codes]
+    dates += days.clocks
+    return dates
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,27 @@ _REGRESSION = (TaskType.REGRESSION,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class ScoreScale:
+    """What turns losses into scores.
+
+    Attributes
+    ----------
+    name : str
+        Name of the scores, that of their metric.
+    greater_is_better : bool
+        Direction of the scores.
+    """
+
+    name: str
+    greater_is_better: bool
+
+    def score(self, loss: float) -> float:
+        """Convert a loss into a score: 1 - loss if greater is better, otherwise the loss itself."""
+        return 1.0 - loss if self.greater_is_better else loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric(ScoreScale):
     """A metric: scores predictions from targets, predictions and row weights.
 
     Attributes
@@ -65,9 +85,7 @@ class Metric:
         Whether the loss of a set of rows is the mean of the losses of its rows, hence also the mean of those of folds.
     """
 
-    name: str
     task_types: tuple[TaskType, ...]
-    greater_is_better: bool
     needs: Needs
     worst_loss: float | None
     function: Callable[[AnyArray, AnyArray, Float64 | None], float]
@@ -126,10 +144,6 @@ class Metric:
                 f"{self.name} is {loss} for these {len(y)} rows. Choose a metric that is defined for them."
             )
         return loss
-
-    def score(self, loss: float) -> float:
-        """Convert a loss into a score: 1 - loss if greater is better, otherwise the loss itself."""
-        return 1.0 - loss if self.greater_is_better else loss
 
     def training_weight(self, y: Float64, weight: Float64 | None) -> Float64 | None:
         """Return the weights of rows with which a learner approaches the metric.

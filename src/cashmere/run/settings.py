@@ -17,6 +17,7 @@ from cashmere.data.monotone import read_monotone
 from cashmere.data.row_structure import StructureKind
 from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
+from cashmere.evaluation.metrics import Metric, metric_from_callable
 from cashmere.exceptions import (
     IncompatibleParametersError,
     InvalidParameterError,
@@ -443,12 +444,24 @@ class RunSettings:
         found = {n: repr(v) for n in names if (v := getattr(self, n)) is not None and not isinstance(v, str)}
         return found | ({"strategy": str(self.strategy)} if is_dotted_path(self.strategy) else {})
 
+    @property
+    def _custom_scale(self) -> dict[str, Any]:
+        """Name and direction of a custom metric."""
+        if self.metric is None or isinstance(self.metric, str):
+            return {}
+        metric = self.metric if isinstance(self.metric, Metric) else metric_from_callable(self.metric)
+        return {"metric_name": metric.name, "metric_greater_is_better": metric.greater_is_better}
+
     def to_json(self) -> dict[str, Any]:
-        """Return plain data; custom objects become descriptions and are listed under ``own_objects``."""
+        """Return plain data; custom objects become descriptions and are listed under ``own_objects``.
+
+        Those of a custom metric are followed by its name and direction.
+        """
         return {
             **{f.name: _plain(getattr(self, f.name)) for f in fields(self)},
             "budget": str(self.budget),
             **self.own_objects,
+            **self._custom_scale,
             "own_objects": sorted(self.own_objects),
         }
 

@@ -73,6 +73,8 @@ class _KnownSettings(TypedDict, total=False):
     seed: Count
     target_name: _LongText | None
     own_objects: list[ShortText] | None
+    metric_name: _LongText
+    metric_greater_is_better: bool
 
 
 class _Columns(TypedDict, total=False):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cashmere.base.text import clean_text, redact
 from cashmere.data.task import TaskType
 from cashmere.ensembles.calibration import Calibration
-from cashmere.evaluation.metrics import Metric, default_metric, get_metric
+from cashmere.evaluation.metrics import Metric, ScoreScale, default_metric, get_metric
 from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.order import NOT_REPEATABLE, Order
@@ -103,7 +103,7 @@ def stored_metric(settings: Mapping[str, Any], task_type: str | None) -> Metric 
     Returns
     -------
     Metric or None
-        None for a custom metric, of which only losses are known.
+        None for a custom metric, which only Python has.
     """
     if "metric" in settings.get("own_objects", ()) or task_type not in set(TaskType):
         return None
@@ -112,6 +112,22 @@ def stored_metric(settings: Mapping[str, Any], task_type: str | None) -> Metric 
         return get_metric(settings.get("metric") or default_metric(task).name, task)
     except (MetricError, UnknownNameError):
         return None
+
+
+def stored_scale(settings: Mapping[str, Any], task_type: str | None) -> ScoreScale | None:
+    """Return what turns the losses of a run into scores, from the ``settings`` in its run.json.
+
+    Returns
+    -------
+    ScoreScale or None
+        None for a custom metric of an early version, of which only losses are known.
+    """
+    if (metric := stored_metric(settings, task_type)) is not None:
+        return metric
+    name, greater_is_better = settings.get("metric_name"), settings.get("metric_greater_is_better")
+    if not isinstance(name, str) or not isinstance(greater_is_better, bool):
+        return None
+    return ScoreScale(name=redact(clean_text(name, _NAME_LIMIT)), greater_is_better=greater_is_better)
 
 
 def algorithm_name(configuration: Mapping[str, Any]) -> str:
@@ -137,7 +153,7 @@ def ensemble_weights(ensemble: Mapping[str, Any] | None) -> dict[int, float]:
 def leaderboard_rows(
     rows: Iterable[Mapping[str, Any]],
     *,
-    metric: Metric | None = None,
+    scale: ScoreScale | None = None,
     weights: Mapping[int, float] | None = None,
 ) -> list[dict[str, Any]]:
     """Rank the successful trials.
@@ -146,7 +162,7 @@ def leaderboard_rows(
     ----------
     rows : iterable of dict
         From `RunStore.rows`.
-    metric : Metric, optional
+    scale : ScoreScale, optional
         Turns losses into scores; without it the score is the loss.
     weights : dict, optional
         Weight in the ensemble by trial number.
@@ -166,7 +182,7 @@ def leaderboard_rows(
             "algorithm": algorithm_name(row["configuration"]),
             "reached": reached(row),
             "origin": clean_text(str(row.get("origin") or ""), _NAME_LIMIT),
-            "score": float(row["loss"]) if metric is None else float(metric.score(row["loss"])),
+            "score": float(row["loss"]) if scale is None else float(scale.score(row["loss"])),
             "loss": float(row["loss"]),
             "weight": float(weights.get(row["number"], 0.0)),
             "fit_seconds": float(row["fit_seconds"]),
@@ -209,7 +225,7 @@ def _is_finite(value: object) -> bool:
 def leaderboard(
     rows: Iterable[Mapping[str, Any]],
     *,
-    metric: Metric | None = None,
+    scale: ScoreScale | None = None,
     weights: Mapping[int, float] | None = None,
 ) -> pd.DataFrame:
     """Return `leaderboard_rows` as a table, possibly an empty one.
@@ -219,7 +235,7 @@ def leaderboard(
     import pandas as pd
 
     rows = list(rows)
-    table = pd.DataFrame(leaderboard_rows(rows, metric=metric, weights=weights), columns=list(LEADERBOARD_COLUMNS))
+    table = pd.DataFrame(leaderboard_rows(rows, scale=scale, weights=weights), columns=list(LEADERBOARD_COLUMNS))
     configurations = {row["number"]: dict(row["configuration"]) for row in rows}
     table["configuration"] = pd.Series([configurations[number] for number in table["trial"]], dtype=object)
     return table
@@ -285,17 +301,17 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
             rows = store.rows()
             facts = store.facts()
     settings = run.get("settings") or {}
-    metric = stored_metric(settings, (schema.get("target") or {}).get("task_type"))
-    table = leaderboard(rows, metric=metric, weights=ensemble_weights(facts.ensemble))
-    if metric is None:
+    scale = stored_scale(settings, (schema.get("target") or {}).get("task_type"))
+    table = leaderboard(rows, scale=scale, weights=ensemble_weights(facts.ensemble))
+    if scale is None:
         direction = "loss of a custom metric, lower is better"
     else:
-        direction = f"{metric.name}, {'higher' if metric.greater_is_better else 'lower'} is better"
+        direction = f"{scale.name}, {'higher' if scale.greater_is_better else 'lower'} is better"
     n_stopped = sum(row["status"] == "stopped" for row in rows)
     parts = [f"{len(rows)} trials, {len(rows) - len(table) - n_stopped} failed"]
     for name, value in (("ensemble", facts.ensemble_loss), (BASELINE_NAME, facts.baseline_loss)):
         if value is not None and _is_finite(value):
-            parts.append(f"{name} {value if metric is None else metric.score(value):.5g}")
+            parts.append(f"{name} {value if scale is None else scale.score(value):.5g}")
     if facts.joined_losses is not None:
         parts.append("means over folds, of the ensemble all rows together")
     if (calibration := calibration_text(facts)) is not None:

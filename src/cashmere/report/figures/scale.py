@@ -10,8 +10,8 @@ SIZES = ((860, 280, "wide"), (400, 290, "narrow"))
 
 
 def score_name(metric: Mapping[str, Any]) -> str:
-    """Return the name of the scores: that of the metric, or "loss" for a custom metric."""
-    return "loss" if metric["custom"] else str(metric["name"])
+    """Return the name of the scores: that of the metric, or "loss" if only losses are known."""
+    return "loss" if metric["is_loss"] else str(metric["name"])
 
 
 def score_label(metric: Mapping[str, Any]) -> str:
@@ -19,7 +19,7 @@ def score_label(metric: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> score_label({"name": "rmse", "custom": False, "greater_is_better": False})
+    >>> score_label({"name": "rmse", "is_loss": False, "greater_is_better": False})
     'rmse (lower is better)'
     """
     return f"{score_name(metric)} ({'higher' if metric['greater_is_better'] else 'lower'} is better)"

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import ScoreScale
 from cashmere.report.summary.values import failed, score_of, succeeded
 from cashmere.storage.trial_tables import algorithm_name
 
 
-def algorithms_section(rows: Sequence[Mapping[str, Any]], metric: Metric | None) -> list[dict[str, Any]]:
+def algorithms_section(rows: Sequence[Mapping[str, Any]], scale: ScoreScale | None) -> list[dict[str, Any]]:
     """Return trials, failures, scores and time of each algorithm, the best first."""
     groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -26,10 +26,10 @@ def algorithms_section(rows: Sequence[Mapping[str, Any]], metric: Metric | None)
                 "trials": len(group),
                 "failures": sum(failed(row) for row in group),
                 "best_loss": min(losses, default=None),
-                "best_score": score_of(metric, min(losses, default=None)),
-                "median_score": score_of(metric, statistics.median(losses)) if losses else None,
+                "best_score": score_of(scale, min(losses, default=None)),
+                "median_score": score_of(scale, statistics.median(losses)) if losses else None,
                 "seconds": float(sum(row["duration_seconds"] for row in group)),
-                "scores": [score_of(metric, loss) for loss in losses],
+                "scores": [score_of(scale, loss) for loss in losses],
             }
         )
     return sorted(results, key=lambda r: (r["best_loss"] is None, r["best_loss"] or 0.0, r["algorithm"]))

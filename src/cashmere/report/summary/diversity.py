@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.analysis.summary import summarise_diversity
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import Metric, ScoreScale
 from cashmere.report.summary.values import finite_number, score_of
 from cashmere.storage.trial_tables import algorithm_name
 
@@ -18,6 +18,7 @@ def diversity_section(
     weights: Mapping[int, float],
     settings: Mapping[str, Any],
     metric: Metric | None,
+    scale: ScoreScale | None,
 ) -> dict[str, Any]:
     """Return the result of `summarise_diversity`, with scores instead of losses and the names of members."""
     size = finite_number(settings.get("ensemble_size")) or 25
@@ -25,7 +26,7 @@ def diversity_section(
     found = summarise_diversity(folder, rows, metric=metric, members=members, size=int(size))
     course = found["course"]
     if course is not None:
-        course["member_scores"] = [[trial, score_of(metric, loss)] for trial, loss in course.pop("member")]
+        course["member_scores"] = [[trial, score_of(scale, loss)] for trial, loss in course.pop("member")]
     names = {row["number"]: algorithm_name(row["configuration"]) for row in rows}
     found["n_members"] = len(members)
     found["members"] = [{"trial": number, "algorithm": names[number]} for number in found["members"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import ScoreScale
 from cashmere.report.summary.curves import ensemble_curve
 from cashmere.report.summary.values import failed, finite_number, one_line, score_of
 from cashmere.storage.facts import RunFacts
@@ -15,7 +15,7 @@ def headline_section(
     rows: Sequence[Mapping[str, Any]],
     facts: RunFacts,
     board: Sequence[Mapping[str, Any]],
-    metric: Metric | None,
+    scale: ScoreScale | None,
 ) -> dict[str, Any]:
     """Return scores of ensemble, best trial and constant prediction, and how the run ended."""
     best = board[0] if board else None
@@ -33,15 +33,15 @@ def headline_section(
         joined, constant_cross_fitted = None, constant
     return {
         "ensemble_loss": ensemble_loss,
-        "ensemble_score": score_of(metric, ensemble_loss),
+        "ensemble_score": score_of(scale, ensemble_loss),
         "cross_fitted_loss": finite_number(facts.cross_fitted_loss),
-        "cross_fitted_score": score_of(metric, facts.cross_fitted_loss),
+        "cross_fitted_score": score_of(scale, facts.cross_fitted_loss),
         "baseline_loss": constant,
-        "baseline_score": score_of(metric, constant),
+        "baseline_score": score_of(scale, constant),
         "baseline_cross_fitted_loss": constant_cross_fitted,
-        "baseline_cross_fitted_score": score_of(metric, constant_cross_fitted),
+        "baseline_cross_fitted_score": score_of(scale, constant_cross_fitted),
         "best_loss": single,
-        "best_score": score_of(metric, single),
+        "best_score": score_of(scale, single),
         "is_joined": joined is not None,
         "best_trial": best and best["trial"],
         "best_algorithm": best and best["algorithm"],

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cashmere.base.text import clean_text, redact
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import ScoreScale
 from cashmere.report.summary.values import dictionary, finite_number, one_line, score_of
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.trial_tables import BASELINE_NAME, algorithm_name, calibration_text, repeats_text
 
 
 def ensemble_section(
-    rows: Sequence[Mapping[str, Any]], weights: Mapping[int, float], facts: RunFacts, metric: Metric | None
+    rows: Sequence[Mapping[str, Any]], weights: Mapping[int, float], facts: RunFacts, scale: ScoreScale | None
 ) -> dict[str, Any]:
     """Return the members by weight, the largest first, on how many splits they were fitted, and the calibration."""
     by_number = {row["number"]: row for row in rows}
@@ -30,7 +30,7 @@ def ensemble_section(
                 if row is None
                 else algorithm_name(row["configuration"]),
                 "weight": finite_number(weight),
-                "score": score_of(metric, baseline if row is None else row["loss"]),
+                "score": score_of(scale, baseline if row is None else row["loss"]),
                 "configuration": {} if row is None else configuration_summary(row["configuration"]),
             }
         )

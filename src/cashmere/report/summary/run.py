@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cashmere.base.text import clean_text
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import Metric, ScoreScale
 from cashmere.records.order import Order
 from cashmere.report.summary.algorithms import algorithms_section
 from cashmere.report.summary.contest import contest_section
@@ -32,10 +32,20 @@ from cashmere.report.summary.values import NAME_LIMIT, dictionary, finite_number
 from cashmere.report.summary.warnings import warnings_of
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
-from cashmere.storage.trial_tables import ensemble_weights, leaderboard_rows, read_description, stored_metric
+from cashmere.storage.trial_tables import (
+    ensemble_weights,
+    leaderboard_rows,
+    read_description,
+    stored_metric,
+    stored_scale,
+)
 
 _HINT_LIMIT = 2000
 """Characters of a warning about the table."""
+
+
+_UNSHOWN = ("own_objects", "metric_name", "metric_greater_is_better")
+"""Settings that describe others."""
 
 
 def summarise_run(folder: str | Path) -> dict[str, Any]:
@@ -56,26 +66,26 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
     folder = Path(folder)
     found = _Found.of(folder)
     run, target, settings, rows = found.run, found.target, found.settings, found.rows
-    facts, metric, weights = found.facts, found.metric, found.weights
-    board = leaderboard_rows(rows, metric=metric, weights=weights)
+    facts, scale, weights = found.facts, found.scale, found.weights
+    board = leaderboard_rows(rows, scale=scale, weights=weights)
     summary = {
         **_result(folder, found),
         "run": clean_text(folder.absolute().name, NAME_LIMIT),
         "id": one_line(run.get("id")),
         "created": one_line(run.get("created")),
         "target": one_line(settings.get("target_name"), "target"),
-        "headline": headline_section(rows, facts, board, metric),
+        "headline": headline_section(rows, facts, board, scale),
         "data": data_section(run, found.schema, folder),
         "origins": count_origins(rows),
         "leaderboard": board,
         "decision": decision_section(facts, target),
         "explanation": explanation_section(folder, facts.digest),
-        "diversity": diversity_section(folder, rows, weights, settings, metric),
-        "contest": contest_section(facts, rows, metric),
-        "latent_map": latent_map_section(facts, metric),
-        "algorithms": algorithms_section(rows, metric),
+        "diversity": diversity_section(folder, rows, weights, settings, found.metric, scale),
+        "contest": contest_section(facts, rows, scale),
+        "latent_map": latent_map_section(facts, scale),
+        "algorithms": algorithms_section(rows, scale),
         "failures": failures_section(rows),
-        "settings": _settings(settings, metric),
+        "settings": _settings(settings, found.metric),
         "budget": budget_text(settings, facts),
         "versions": {one_line(k): one_line(v) for k, v in dictionary(run.get("versions")).items()},
         "seed": finite_number(settings.get("seed")),
@@ -113,6 +123,7 @@ class _Found:
     settings: dict[str, Any]
     target: dict[str, Any]
     metric: Metric | None
+    scale: ScoreScale | None
     weights: dict[int, float]
 
     @classmethod
@@ -131,6 +142,7 @@ class _Found:
             settings=settings,
             target=target,
             metric=stored_metric(settings, target.get("task_type")),
+            scale=stored_scale(settings, target.get("task_type")),
             weights=ensemble_weights(dictionary(facts.ensemble)),
         )
 
@@ -138,9 +150,9 @@ class _Found:
 def _result(folder: Path, found: _Found) -> dict[str, Any]:
     return {
         "task": one_line(found.target.get("task_type")),
-        "metric": _metric(found.metric, found.settings),
-        "curves": curves_section(found.rows, found.facts, found.metric),
-        "ensemble": ensemble_section(found.rows, found.weights, found.facts, found.metric),
+        "metric": _metric(found.scale, found.settings),
+        "curves": curves_section(found.rows, found.facts, found.scale),
+        "ensemble": ensemble_section(found.rows, found.weights, found.facts, found.scale),
         "diagnostics": diagnostics_section(folder, found.weights, found.target),
         "digest": one_line(found.facts.digest, None),
     }
@@ -148,14 +160,14 @@ def _result(folder: Path, found: _Found) -> dict[str, Any]:
 
 def _settings(settings: Mapping[str, Any], metric: Metric | None) -> dict[str, str]:
     """Return the settings as text, with the metric that was used where none was given."""
-    shown = {one_line(k): shown_setting(v) for k, v in settings.items() if k != "own_objects"}
+    shown = {one_line(k): shown_setting(v) for k, v in settings.items() if k not in _UNSHOWN}
     if settings.get("metric") is None and metric is not None:
         shown["metric"] = f"{metric.name} (default)"
     return shown
 
 
-def _metric(metric: Metric | None, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name and the direction of the metric."""
-    if metric is not None:
-        return {"name": metric.name, "greater_is_better": metric.greater_is_better, "custom": False}
-    return {"name": shown_setting(settings.get("metric")), "greater_is_better": False, "custom": True}
+def _metric(scale: ScoreScale | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name and the direction of the scores."""
+    if scale is not None:
+        return {"name": scale.name, "greater_is_better": scale.greater_is_better, "is_loss": False}
+    return {"name": shown_setting(settings.get("metric")), "greater_is_better": False, "is_loss": True}

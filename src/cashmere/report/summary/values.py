@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cashmere.base.text import clean_text, redact
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import ScoreScale
 
 NAME_LIMIT = 80
 """Largest number of characters of a name."""
@@ -41,10 +41,10 @@ def shown_setting(value: object) -> str:
     return redact(clean_text(re.sub(r" at 0x[0-9A-Fa-f]+", "", str(value)[:2000]), 160))
 
 
-def score_of(metric: Metric | None, loss: object) -> float | None:
-    """Return the score of a loss, or None if the loss is unknown or not finite; without a metric, the loss itself."""
+def score_of(scale: ScoreScale | None, loss: object) -> float | None:
+    """Return the score of a loss, or None if the loss is unknown or not finite; without a scale, the loss itself."""
     number = finite_number(loss)
-    return None if number is None else float(number) if metric is None else float(metric.score(number))
+    return None if number is None else float(number) if scale is None else float(scale.score(number))
 
 
 def succeeded(row: Mapping[str, Any]) -> bool:
