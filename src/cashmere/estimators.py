@@ -59,6 +59,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         deployable: Any = None,
         opening: Any = "defaults",
         resampling: Any = "auto",
+        gap: Any = None,
         ensemble: str = "selection",
         ensemble_size: int = 25,
         max_latency: str | float | None = None,
@@ -90,6 +91,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self.deployable = deployable
         self.opening = opening
         self.resampling = resampling
+        self.gap = gap
         self.ensemble = ensemble
         self.ensemble_size = ensemble_size
         self.max_latency = max_latency
@@ -169,7 +171,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
         if (hint := feature_that_is_the_target(frame, y)) is not None:
             warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())
-        frame, structure = take_structure(frame, groups=groups, time=time)
+        frame, structure = take_structure(frame, groups=groups, time=time, gap=settings.gap)
         names = None if feature_names(X) is None else np.array(frame.columns, dtype=object)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
         try:
@@ -392,6 +394,9 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     resampling : str or splitter
         ``"auto"`` (five or three folds, or a holdout, depending on rows and time), ``"holdout"``, ``"5fold"``, or a
         scikit-learn splitter.
+    gap : float, str or timedelta, optional
+        With ``fit(time=...)``: how long it takes until a row is known. Folds train on rows that are at least this much
+        older than the first row they validate on. A number in the unit of the times, or ``"28d"`` for dates.
     ensemble : str
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int

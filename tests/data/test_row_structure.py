@@ -5,10 +5,12 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cashmere.data.row_structure import RowStructure, StructureKind, shown_name, take_structure
 from cashmere.data.rows import canonical_rows
-from cashmere.exceptions import ColumnTypeError, DataError, UnknownNameError
+from cashmere.exceptions import ColumnTypeError, DataError, InvalidParameterError, UnknownNameError
 
 GROUPS, TIME = StructureKind.GROUPS, StructureKind.TIME
 
@@ -104,6 +106,52 @@ def test_names_are_those_of_the_column_or_of_the_kind():
     assert [shown_name(given, GROUPS) for given in ("ward", pd.Series([1], name="w"), [1])] == ["ward", "w", "groups"]
 
 
+@pytest.mark.parametrize("unit", [1, 0.5])
+def test_what_is_known_is_older_than_the_gap(unit):
+    times = unit * np.array([10, 4, 1, 4, 6, 7])
+    structure = RowStructure.from_values(times, TIME, gap=3 * unit)
+    for row, time in enumerate(times):
+        known = times[structure.codes < structure.known[row]]
+        assert set(known) == set(times[times <= time - 3 * unit])
+    assert structure.known_moments.tolist() == [0, 1, 1, 2, 4] and structure.most_folds == 4
+
+
+@pytest.mark.parametrize("gap", ["2d", "48h", "0.5d1d12h"])
+def test_gaps_between_dates_are_durations(gap):
+    days = pd.to_datetime(["2024-02-27", "2024-02-28", "2024-03-01", "2024-03-02"])
+    assert RowStructure.from_values(days, TIME, gap=gap).known.tolist() == [0, 0, 2, 2]
+    assert RowStructure.from_values(days, TIME, gap="1h").known.tolist() == [0, 1, 2, 3]
+    assert RowStructure.from_values(days, TIME).known is None
+
+
+@pytest.mark.parametrize(
+    ("values", "gap", "text"),
+    [
+        (["2024-01-01", "2024-01-09"], 7.0, r"gap must be a time such as '28d'.*'day' are dates; got 7\.0"),
+        ([1, 2], "7d", "gap must be a number, because the times in 'day' are numbers; got '7d'"),
+        (["2024-01-01", "2024-01-09"], "9d", "less time than there is in 'day', which is 8 days"),
+        (["2024-01-01", "2024-01-09"], "soon", "gap must be a positive time"),
+    ],
+)
+def test_gaps_that_do_not_fit_are_refused(values, gap, text):
+    with pytest.raises(InvalidParameterError, match=text):
+        RowStructure.from_values(values, TIME, name="day", gap=gap)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    times=st.lists(st.integers(0, 12), min_size=3, max_size=30).filter(lambda values: max(values) - min(values) > 4),
+    gap=st.integers(1, 4),
+    data=st.data(),
+)
+def test_some_rows_know_what_they_knew_among_all(times, gap, data):
+    times = np.array(times)
+    rows = np.array(data.draw(st.lists(st.integers(0, len(times) - 1), min_size=1, unique=True)))
+    part = RowStructure.from_values(times, TIME, gap=gap).take(rows)
+    for row, time in zip(range(len(rows)), times[rows], strict=True):
+        assert set(rows[part.codes < part.known[row]]) == {other for other in rows if times[other] <= time - gap}
+
+
 def test_structure_of_some_rows_has_no_gaps():
     structure = RowStructure.from_values(list("abcd"), GROUPS)
     assert structure.take(np.array([3, 1, 3])).codes.tolist() == [1, 0, 1]
@@ -118,12 +166,12 @@ def test_groups_travel_with_rows_in_any_order():
     y, wards = rng.integers(0, 2, 40), rng.choice(["u", "v", "w"], 40)
     weight = rng.integers(0, 3, 40)
     order = rng.permutation(40)
-    for given in (None, weight):
-        here = canonical_rows(frame, y, given, structure=RowStructure.from_values(wards, GROUPS))
+    for weights in (None, weight):
+        here = canonical_rows(frame, y, weights, structure=RowStructure.from_values(wards, GROUPS))
         there = canonical_rows(
             frame.iloc[order],
             y[order],
-            None if given is None else given[order],
+            None if weights is None else weights[order],
             structure=RowStructure.from_values(wards[order], GROUPS),
         )
         np.testing.assert_array_equal(here.structure.codes, there.structure.codes)

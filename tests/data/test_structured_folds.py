@@ -77,6 +77,32 @@ def test_folds_in_time_are_those_of_scikit_learn(n_rows, n_folds):
         np.testing.assert_array_equal(fold.validation, np.sort(rows[validation]))
 
 
+@pytest.mark.parametrize(("n_rows", "n_folds", "gap"), [(100, 5, 7), (97, 3, 30), (20, 4, 2)])
+def test_gaps_are_those_of_scikit_learn(n_rows, n_folds, gap):
+    order = np.random.default_rng(0).permutation(n_rows)
+    structure = RowStructure.from_values(order, TIME, gap=gap + 1)
+    rows = np.argsort(order)
+    expected = TimeSeriesSplit(n_folds, test_size=n_rows // (2 * n_folds), gap=gap).split(rows)
+    folds = structured_folds(structure, n_folds, np.random.default_rng(0))
+    for fold, (train, validation) in zip(folds, expected, strict=True):
+        np.testing.assert_array_equal(fold.train, np.sort(rows[train]))
+        np.testing.assert_array_equal(fold.validation, np.sort(rows[validation]))
+    holdout = structured_holdout(structure, 5, np.random.default_rng(0))
+    assert order[holdout.train].max() == n_rows - 5 - gap - 1 and order[holdout.validation].min() == n_rows - 5
+
+
+def test_the_first_fold_begins_where_something_is_known():
+    structure = RowStructure.from_values(range(20), TIME, gap=16)
+    folds = structured_folds(structure, 3, np.random.default_rng(0))
+    assert [(fold.train.tolist(), fold.validation.tolist()) for fold in folds] == [
+        ([0], [16]),
+        ([0, 1], [17]),
+        ([0, 1, 2], [18, 19]),
+    ]
+    with pytest.raises(DataError, match="4 folds can be predicted from those before the gap"):
+        structured_folds(structure, 5, np.random.default_rng(0))
+
+
 def test_blocks_end_where_a_moment_does():
     months = RowStructure.from_values(np.repeat(np.arange(12), [1, 2, 30, 1, 1, 1, 40, 1, 1, 1, 1, 20]), TIME)
     folds = structured_folds(months, 3, np.random.default_rng(0))

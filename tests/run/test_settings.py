@@ -103,7 +103,7 @@ def test_resume_may_change_settings_that_decide_nothing(name):
         "decision_threshold": "none", "fold_racing": "forgiving", "resampling": "holdout", "repeats": 3,
         "order": Order.ARRIVAL, "deployable": "onnx", "max_latency": 0.01,
     }.get(name, "another")  # fmt: skip
-    settings = RunSettings()
+    settings = RunSettings(time="day" if name == "gap" else None)
     changed = settings.changed_in(replace(settings, **{name: other}))
     free = {"task", "budget", "n_workers", "memory_mib", "trial_seconds", "isolation", "target_name"}
     assert changed == (None if name in free else (name, DEFAULTS[name], other))

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import warnings
+from datetime import timedelta
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from typer.testing import CliRunner
 
 from cashmere import AutoClassifier, AutoRegressor, Predictor
+from cashmere.analysis import read_out_of_fold
 from cashmere.cli import app
 from cashmere.data.prepared import PreparedFolds, prepare_folds
 from cashmere.data.resampling import make_folds
@@ -26,6 +28,7 @@ from cashmere.exceptions import (
     CorruptStoreError,
     DataError,
     IncompatibleParametersError,
+    InvalidParameterError,
     RowStructureWarning,
     RunDirectoryError,
     SchemaError,
@@ -140,6 +143,29 @@ def test_folds_of_a_run_respect_the_column_also_when_it_is_resumed(column, resam
         np.testing.assert_array_equal(whole.predict_proba(X), whole.predict_proba(without))
 
 
+@pytest.mark.filterwarnings("ignore:Column 'patient' holds identifiers")
+def test_folds_of_a_run_keep_the_gap_also_when_it_is_resumed(tmp_path):
+    X, y = visits()
+    given = {"resampling": "2fold", "run_directory": tmp_path / "run", "gap": timedelta(days=3)}
+    model(**given, budget="1trials").fit(X, y, time="day")
+    with RunDirectory.open(tmp_path / "run", {"space": quick_space}) as run:
+        newest = run.rows.structure.codes.max()
+        known = int(run.rows.structure.known.max())
+        assert 0 < known < newest
+        splits = run.splits
+    days = pd.to_datetime(X["day"]).to_numpy()
+    out_of_fold = read_out_of_fold(tmp_path / "run")
+    for fold in splits:
+        assert not set(run.rows.structure.codes[fold.train]) & set(run.rows.structure.codes[fold.validation])
+        source = run.rows.source
+        assert days[source[fold.train]].max() <= days[source[fold.validation]].min() - np.timedelta64(3, "D")
+    assert set(out_of_fold.rows) == set(np.concatenate([run.rows.source[fold.validation] for fold in splits]))
+    more = model(**{**given, "budget": "2trials"}, resume=True).fit(X, y, time="day")
+    assert len(more.leaderboard_) == 2
+    with pytest.raises(RunDirectoryError, match="gap"):
+        model(**{**given, "gap": "2d", "budget": "3trials"}, resume=True).fit(X, y, time="day")
+
+
 def test_values_of_a_series_or_an_array_do_the_same(tmp_path):
     X, y = visits()
     rest = X.drop(columns=["patient", "day"])
@@ -193,7 +219,7 @@ def test_a_run_that_lost_its_groups_is_damaged(tmp_path):
     content = json.loads(run_json.read_text())
     content["settings"]["groups"] = None
     run_json.write_text(json.dumps(content))
-    with pytest.raises(CorruptStoreError, match="groups or the time"):
+    with pytest.raises(CorruptStoreError, match="groups, the time or the gap"):
         RunDirectory.open(tmp_path / "run", {"space": quick_space})
 
 
@@ -270,6 +296,9 @@ def test_scikit_learn_routes_groups_to_splitter_and_fit():
         ({"groups": "patient"}, {"resampling": GroupKFold(3)}, IncompatibleParametersError, "custom splitter"),
         ({"time": "day"}, {"repeats": 2}, IncompatibleParametersError, "repeats must be 'auto' or 0 with time"),
         ({"time": "b"}, {}, DataError, "cannot order rows in time"),
+        ({"time": "day"}, {"gap": 3}, InvalidParameterError, "gap must be a time such as '28d'"),
+        ({"groups": "patient"}, {"gap": "3d"}, IncompatibleParametersError, "gap needs time"),
+        ({"time": "day"}, {"gap": -1}, InvalidParameterError, "gap must be a positive number, or a time"),
         ({"groups": "b"}, {"resampling": "5fold"}, DataError, "5 folds need as many groups, but 'b' holds 3"),
         ({"groups": [1, 2, 3]}, {}, DataError, "one value for each of 200 rows"),
         ({"groups": np.ones(N)}, {}, DataError, "same in all rows"),

@@ -102,6 +102,10 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Column of times: later rows are predicted from earlier ones."),
     ] = None,
+    gap: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --time: how long a row takes to be known, such as 28d or a number."),
+    ] = None,
     sample_weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")
     ] = None,
@@ -206,6 +210,7 @@ def fit(
             resampling=resampling,
             groups=groups,
             time=time,
+            gap=gap,
             ensemble=ensemble,
             max_latency=max_latency,
             repeats=int(repeats) if repeats is not None and repeats.isdecimal() else repeats,
@@ -233,7 +238,7 @@ def fit(
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
-        frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
+        frame, structure = take_structure(to_frame(frame), groups=groups, time=time, gap=settings.gap)
         given: list[Any] = [y, frame]
         del frame, y  # so that the run holds the only references, and can free their memory early
         finished = fit_run(

@@ -12,7 +12,8 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.text import counted
 from cashmere.data.schema import read_labels, read_times
-from cashmere.exceptions import DataError, UnknownNameError
+from cashmere.exceptions import DataError, InvalidParameterError, UnknownNameError
+from cashmere.records.budget import parse_seconds
 
 
 class StructureKind(StrEnum):
@@ -37,6 +38,8 @@ class RowStructure:
         Name of the column, for messages.
     calendar : str
         Name of the column of dates that stays in the table, as parts of it may recur; ``""`` if there is none.
+    known : (n_rows,) array of int64 or None
+        With a gap in time: how many moments are known when a row is predicted; their numbers are below this one.
 
     Examples
     --------
@@ -50,9 +53,12 @@ class RowStructure:
     codes: IntArray
     name: str = ""
     calendar: str = ""
+    known: IntArray | None = None
 
     @classmethod
-    def from_values(cls, values: Any, kind: StructureKind, *, name: str | None = None) -> Self:
+    def from_values(
+        cls, values: Any, kind: StructureKind, *, name: str | None = None, gap: float | str | None = None
+    ) -> Self:
         """Read groups or moments.
 
         Parameters
@@ -64,16 +70,20 @@ class RowStructure:
             How to read them.
         name : str, optional
             Name of the column; by default that of a pandas Series, or the kind.
+        gap : float or str, optional
+            Time after which a row is known, for moments: a number in their unit, or ``"28d"`` for dates.
 
         Raises
         ------
         DataError
             If values are missing or all the same, or if moments are neither numbers nor dates.
+        InvalidParameterError
+            If the gap is not of the kind of the moments, or longer than they span.
         """
-        return cls._read(values, kind, name=name)[0]
+        return cls._read(values, kind, name=name, gap=gap)[0]
 
     @classmethod
-    def _read(cls, values: Any, kind: StructureKind, *, name: str | None = None) -> tuple[Self, bool]:
+    def _read(cls, values: Any, kind: StructureKind, *, name: str | None, gap: float | str | None) -> tuple[Self, bool]:
         """Return the structure, and whether its moments are dates."""
         name = shown_name(values, kind) if name is None else name
         column = values if isinstance(values, pd.Series) else pd.Series(_one_dimensional(values, name))
@@ -91,21 +101,32 @@ class RowStructure:
                 f"{row}. Every row needs one: fill them in, or leave these rows out.",
                 column=name,
             )
-        codes = np.unique(read, return_inverse=True)[1].astype(np.int64)
+        moments, codes = np.unique(read, return_inverse=True)
+        codes = codes.astype(np.int64)
         if not codes.any():
             raise DataError(
                 f"The {what} in {name!r} are the same in all rows, so that rows cannot be split by them. "
                 f"Expected two or more different values; leave out {kind.value}= if there is no structure.",
                 column=name,
             )
-        return cls(kind=kind, codes=codes, name=name), read.dtype.kind == "M"
+        known = None if gap is None or kind is StructureKind.GROUPS else _known_moments(moments, gap, name)[codes]
+        return cls(kind=kind, codes=codes, name=name, known=known), read.dtype.kind == "M"
+
+    @property
+    def known_moments(self) -> IntArray:
+        """How many moments are known at each moment, shape ``(n_moments,)``, in ascending order."""
+        n_values = int(self.codes.max(initial=-1)) + 1
+        known = np.arange(n_values, dtype=np.int64)
+        if self.known is not None:
+            known[self.codes] = self.known
+        return known
 
     @property
     def most_folds(self) -> int:
-        """Largest possible number of folds: one per group, or one per moment but the first; 0 if there is only one."""
-        n_values = int(self.codes.max(initial=-1)) + 1
+        """Largest possible number of folds: one per group if there are two, or per moment at which others are known."""
         if self.kind is StructureKind.TIME:
-            return max(0, n_values - 1)
+            return int(np.sum(self.known_moments > 0))
+        n_values = int(self.codes.max(initial=-1)) + 1
         return n_values if n_values > 1 else 0
 
     @property
@@ -118,8 +139,26 @@ class RowStructure:
 
     def take(self, rows: IntArray) -> RowStructure:
         """Return the structure of some rows, renumbered without gaps."""
-        codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
-        return replace(self, codes=codes)
+        kept, codes = np.unique(self.codes[rows], return_inverse=True)
+        known = None if self.known is None else np.searchsorted(kept, self.known[rows]).astype(np.int64)
+        return replace(self, codes=codes.astype(np.int64), known=known)
+
+
+def _known_moments(moments: AnyArray, gap: float | str, name: str) -> IntArray:
+    """Return how many moments are known at each of them, which are distinct and ascend."""
+    are_dates = moments.dtype.kind == "M"
+    if are_dates != isinstance(gap, str):
+        expected = "a time such as '28d' or '12h'" if are_dates else "a number"
+        kind = "dates" if are_dates else "numbers"
+        raise InvalidParameterError("gap", gap, f"{expected}, because the times in {name!r} are {kind}")
+    width = np.timedelta64(round(1e6 * parse_seconds(gap, "gap")), "us") if isinstance(gap, str) else gap
+    known = np.searchsorted(moments, moments - width, side="right")
+    known = np.minimum(known, np.arange(len(moments))).astype(np.int64)
+    if not known.any():
+        span = moments[-1] - moments[0]
+        shown = str(pd.Timedelta(span)).removesuffix(" 00:00:00") if are_dates else f"{span:g}"
+        raise InvalidParameterError("gap", gap, f"less time than there is in {name!r}, which is {shown}")
+    return known
 
 
 def is_in_time(structure: RowStructure | None) -> TypeGuard[RowStructure]:
@@ -132,7 +171,9 @@ def shown_name(given: Any, kind: StructureKind) -> str:
     return given if isinstance(given, str) else str(getattr(given, "name", None) or kind.value)
 
 
-def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.DataFrame, RowStructure | None]:
+def take_structure(
+    frame: pd.DataFrame, *, groups: Any, time: Any, gap: float | str | None = None
+) -> tuple[pd.DataFrame, RowStructure | None]:
     """Take the structure of the rows out of a table: it is not a feature, except for parts of dates that recur.
 
     Parameters
@@ -141,6 +182,8 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
         The features.
     groups, time : str, (n_rows,) array-like or None
         The name of a column, or the values themselves; at most one of the two.
+    gap : float or str, optional
+        See `RowStructure.from_values`.
 
     Returns
     -------
@@ -154,6 +197,8 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
         If there is no such column.
     DataError
         If the values cannot be used, see `RowStructure.from_values`, or are not one per row.
+    InvalidParameterError
+        If the gap cannot be used.
     """
     given, kind = (groups, StructureKind.GROUPS) if time is None else (time, StructureKind.TIME)
     if given is None:
@@ -161,7 +206,7 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
     if isinstance(given, str):
         if given not in frame.columns:
             raise UnknownNameError("column", given, map(str, frame.columns))
-        structure, are_dates = RowStructure._read(frame[given], kind, name=given)
+        structure, are_dates = RowStructure._read(frame[given], kind, name=given, gap=gap)
         if are_dates:
             return frame, replace(structure, calendar=given)
         frame = frame.drop(columns=given)
@@ -174,7 +219,7 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
         raise DataError(
             text + (f" For the values of a column, pass its name: {kind.value}={named[0]!r}." if named else "")
         )
-    return frame, RowStructure.from_values(given, kind)
+    return frame, RowStructure.from_values(given, kind, gap=gap)
 
 
 def _one_dimensional(values: Any, name: str) -> AnyArray:

@@ -2,8 +2,8 @@
 
 Groups are dealt to parts as in scikit-learn's `StratifiedGroupKFold`: the largest first, each to the part where its
 classes are scarcest. In time, folds are those of `TimeSeriesSplit(n_folds, test_size=n_rows // (2 * n_folds))`: the
-newer half of the rows validates, block after block, and each block is predicted from all rows before it. Blocks end
-between moments.
+newer half of the rows validates, block after block, and each block is predicted from all rows before it; with a gap,
+from those that are known when it begins. Blocks end between moments.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def structured_folds(
     if structure.kind is StructureKind.TIME:
         n_rows = len(structure.codes)
         block = max(1, n_rows // (2 * n_folds))
-        return _chain(structure.codes, [n_rows - left * block for left in range(n_folds, 0, -1)])
+        return _chain(structure, [n_rows - left * block for left in range(n_folds, 0, -1)])
     part = _deal(structure.codes, n_folds, rng, classes)
     return [Fold(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(n_folds)]
 
@@ -81,7 +81,7 @@ def structured_holdout(
         raise _too_few(structure, 1)
     n_rows = len(structure.codes)
     if structure.kind is StructureKind.TIME:
-        return _chain(structure.codes, [n_rows - n_validation])[0]
+        return _chain(structure, [n_rows - n_validation])[0]
     n_parts = int(np.clip(round(n_rows / n_validation), 2, structure.most_folds))
     part = _deal(structure.codes, n_parts, rng, classes)
     chosen = np.argmin(np.abs(np.bincount(part) - n_validation))
@@ -95,23 +95,29 @@ def _too_few(structure: RowStructure, n_folds: int) -> DataError:
             f"There must be {n_folds + 1} different moments for {counted(n_folds, 'fold')} in time, but "
             f"{structure.name!r} holds {n_values}"
         )
+        if structure.known is not None:
+            text += f", and {counted(structure.most_folds, 'fold')} can be predicted from those before the gap"
     else:
         text = f"{max(n_folds, 2)} folds need as many groups, but {structure.name!r} holds {n_values}"
     return DataError(f"{text}. Use fewer folds, or rows of more {structure.kind.value}.", column=structure.name)
 
 
-def _chain(codes: IntArray, wanted: list[int]) -> list[Fold]:
+def _chain(structure: RowStructure, wanted: list[int]) -> list[Fold]:
     """Cut ordered rows between moments, near the wanted numbers of rows; each part but the first is a fold."""
+    codes, known = structure.codes, structure.known_moments
     starts = np.cumsum(np.bincount(codes))[:-1]  # rows before each moment but the first
     cuts: list[int] = []
     for number, rows in enumerate(wanted):
         nearest = int(np.abs(starts - rows).argmin())
-        first, last = (cuts[-1] + 1 if cuts else 0), len(starts) - len(wanted) + number  # leave a moment for each cut
+        first, last = (
+            (cuts[-1] + 1 if cuts else int(np.argmax(known > 0)) - 1),
+            len(starts) - len(wanted) + number,
+        )  # leave a moment for each cut
         cuts.append(int(np.clip(nearest, first, last)))
     begins = [cut + 1 for cut in cuts]
     ends = [*begins[1:], len(starts) + 1]
     return [
-        Fold(np.flatnonzero(codes < begin), np.flatnonzero((codes >= begin) & (codes < end)))
+        Fold(np.flatnonzero(codes < known[begin]), np.flatnonzero((codes >= begin) & (codes < end)))
         for begin, end in zip(begins, ends, strict=True)
     ]
 

@@ -779,8 +779,9 @@ def _check_rows(
 ) -> None:
     """Raise if the rows do not fit the columns, the classes or the settings."""
     kind = None if rows.structure is None else rows.structure.kind
-    if kind is not settings.structure_kind:
-        raise CorruptStoreError(path, f"does not hold the groups or the time that run.json names. {RESTORE}")
+    has_gap = rows.structure is not None and rows.structure.known is not None
+    if kind is not settings.structure_kind or has_gap != (settings.gap is not None):
+        raise CorruptStoreError(path, f"does not hold the groups, the time or the gap of run.json. {RESTORE}")
     columns, texts = rows.values.shape[1], len(rows.texts)
     if (columns, texts) != (len(schema.value_names), len(schema.text_names)):
         text = (

@@ -6,9 +6,11 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from cashmere.base.cores import available_cores
 from cashmere.base.text import is_dotted_path
@@ -85,6 +87,21 @@ def _given(
 
 def _label(given: Any, name: str) -> Any:
     return given.item() if isinstance(given, np.generic) else given
+
+
+def _gap(given: Any, name: str) -> float | str | None:
+    """Read a number in the unit of a column, or a duration."""
+    if isinstance(given, timedelta | np.timedelta64):
+        return f"{np.format_float_positional(pd.Timedelta(given).total_seconds(), trim='-')}s"
+    if isinstance(given, str):
+        try:
+            given = float(given)
+        except ValueError:
+            parse_seconds(given, name)
+            return str(given)
+    if given is None or (isinstance(given, int | float | np.number) and 0 < given < math.inf):
+        return None if given is None else float(given)
+    raise InvalidParameterError(name, given, "a positive number, or a time such as '28d' or '12h'")
 
 
 def _seconds(given: Any, name: str) -> float | None:
@@ -202,6 +219,8 @@ class RunSettings:
         The positive one of two classes, that of F1, average precision and a given threshold; by default the second.
     fold_racing : {"none", "forgiving"}
         ``"forgiving"`` stops trials after some folds if they are unlikely to win, see `cashmere.study.Study`.
+    gap : float, str or None
+        Time after which a row is known: a number in the unit of `time`, or a duration such as ``"28d"`` for dates.
     groups, time : str or None
         Name of the column with the groups of the rows, or with their times; at most one of the two. Folds respect it
         (docs/running.md#groups-and-time), and it is not used as a feature, except for parts of dates that recur.
@@ -239,6 +258,7 @@ class RunSettings:
     fold_racing: str = field(default="none", metadata=_given(fixed=True))
     groups: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
     time: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
+    gap: float | str | None = field(default=None, metadata=_given(read=_gap, fixed=True))
     target_name: str = field(default="target", metadata=_given(parameter=None, option="target"))
 
     def __post_init__(self) -> None:
@@ -294,6 +314,11 @@ class RunSettings:
     def _check_structure(self) -> None:
         """Raise for groups and time together, and for settings that cannot respect them."""
         structure = self.structure_kind
+        if self.gap is not None and structure is not StructureKind.TIME:
+            raise IncompatibleParametersError(
+                f"gap needs time; got {self.gap!r}. Give time, the column by which rows are ordered, or leave out gap.",
+                {"gap": self.gap, "time": self.time},
+            )
         if structure is None:
             return
         if not isinstance(getattr(self, structure), str):

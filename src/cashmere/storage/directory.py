@@ -271,6 +271,8 @@ class TrainingRows:
             texts |= {f"text{i}.{part}": getattr(packed, part) for part in ("content", "ends")}
         weight = {} if self.weight is None else {"weight": self.weight}
         structure = {} if self.structure is None else {self.structure.kind.value: self.structure.codes}
+        if self.structure is not None and self.structure.known is not None:
+            structure["known"] = self.structure.known
         with writing(path) as file:
             source = {} if self.source is None else {"source": self.source}
             write_arrays(file, {"values": self.values, "y": self.y, **texts, **weight, **structure, **source})
@@ -351,7 +353,12 @@ def _read_structure(arrays: Mapping[str, AnyArray]) -> RowStructure | None:
                 or not np.array_equal(np.unique(codes), np.arange(1 + max(codes, default=0)))
             ):
                 raise ValueError(f"its {kind.value} are not numbered from 0 on")
-            return RowStructure(kind=kind, codes=codes)
+            known = arrays.get("known") if kind is StructureKind.TIME else None
+            if known is not None and (
+                known.dtype != np.int64 or known.shape != codes.shape or bool(np.any((known < 0) | (known > codes)))
+            ):
+                raise ValueError("its known moments are not before the others")
+            return RowStructure(kind=kind, codes=codes, known=known)
     return None
 
 
