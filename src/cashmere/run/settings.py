@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -97,8 +98,9 @@ def _gap(given: Any, name: str) -> float | str | None:
         try:
             given = float(given)
         except ValueError:
-            parse_seconds(given, name)
-            return str(given)
+            with contextlib.suppress(InvalidParameterError):
+                parse_seconds(given, name)
+                return str(given)
     if given is None or (isinstance(given, int | float | np.number) and 0 < given < math.inf):
         return None if given is None else float(given)
     raise InvalidParameterError(name, given, "a positive number, or a time such as '28d' or '12h'")
