@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,13 @@ from scipy import stats
 import cashmere
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.comparison import compare_strategies, summarise_runs
-from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RunDirectoryError, UnknownNameError
+from cashmere.exceptions import (
+    CorruptStoreError,
+    IncompatibleParametersError,
+    InvalidParameterError,
+    RunDirectoryError,
+    UnknownNameError,
+)
 from cashmere.space import make_space
 from cashmere.strategies import RandomSearch
 
@@ -80,6 +88,18 @@ def test_values_groups_and_strategies_of_ones_own(table, tmp_path):
     np.testing.assert_allclose(found.runs["test_loss"], 1 - found.runs["test"])
     rows = found.summary.set_index("strategy")
     assert rows.loc["narrow", ["change", "lower", "upper", "better"]].tolist() == [0, 0, 0, 0]
+
+
+def test_test_rows_in_time_keep_the_gap(table, tmp_path):
+    X, y = table
+    estimator = quick(AutoClassifier, budget="1trials", gap=20)
+    compare_strategies(
+        estimator, X, y, strategies=["random", "bo"], folder=tmp_path / "both", seeds=2, time=np.arange(160)
+    )
+    for run in (tmp_path / "both").glob("*/run.json"):
+        assert json.loads(run.read_text())["table"]["rows"] == 101  # of 120 before the test rows
+    with pytest.raises(IncompatibleParametersError, match="gap needs time"):
+        compare_strategies(estimator, X, y, strategies=["random", "bo"], folder=tmp_path / "no", seeds=2)
 
 
 def test_folder_of_another_comparison_is_refused(table, tmp_path):

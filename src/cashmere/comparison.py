@@ -21,7 +21,7 @@ from cashmere.base.files import failures_as, write_atomically
 from cashmere.base.text import counted
 from cashmere.data.frames import to_frame
 from cashmere.data.resampling import make_folds
-from cashmere.data.row_structure import take_structure
+from cashmere.data.row_structure import structure_names, take_structure
 from cashmere.data.target import TargetCoding
 from cashmere.estimators import AutoClassifier, AutoRegressor
 from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RunDirectoryError
@@ -136,15 +136,18 @@ def compare_strategies(
     if reference not in named:
         raise InvalidParameterError("reference", reference, f"one of the strategies: {', '.join(named)}")
     frame = to_frame(X).reset_index(drop=True)
-    structure = take_structure(frame, groups=groups, time=time)[1]
     kind: Literal["regression", "classification"] = (
         "regression" if isinstance(estimator, AutoRegressor) else "classification"
     )
     target, codes = TargetCoding.with_codes(y, kind, n_rows=len(frame))
     target = target.looking_for(estimator.pos_label)
     labels = pd.Series(target.decode(codes), name=getattr(y, "name", None))
+    names = structure_names(groups=groups, time=time)
     for strategy in named.values():
-        check_names(RunSettings.from_parameters({**estimator.get_params(deep=False), "strategy": strategy}, task=kind))
+        parameters = {**estimator.get_params(deep=False), "strategy": strategy}
+        settings = RunSettings.from_parameters(parameters, task=kind, **names)
+        check_names(settings)
+    structure = take_structure(frame, groups=groups, time=time, gap=settings.gap)[1]
     metric, folder = metric_for(estimator.metric, target), Path(folder)
     _open(folder, estimator, frame, codes)
     runs = _finished(folder)

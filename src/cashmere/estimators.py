@@ -23,7 +23,7 @@ from cashmere.base.text import clean_text
 from cashmere.data.frames import feature_names, has_labels, to_frame
 from cashmere.data.reading import take_column
 from cashmere.data.row_order import row_order_hint
-from cashmere.data.row_structure import StructureKind, shown_name, take_structure
+from cashmere.data.row_structure import structure_names, take_structure
 from cashmere.data.target_hints import feature_that_is_the_target
 from cashmere.exceptions import MissingParameterError, RowOrderWarning, SchemaError, TargetWarning
 from cashmere.plots.methods import ClassifierPlots, PlotMethods, RegressorPlots
@@ -154,12 +154,11 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass the column to be predicted.",
             )
-        structures = ((StructureKind.GROUPS, groups), (StructureKind.TIME, time))
         settings = RunSettings.from_parameters(
             self.get_params(deep=False),
             task=self._task,
             target_name=str(getattr(y, "name", None) or "target"),
-            **{kind.value: shown_name(given, kind) for kind, given in structures if given is not None},
+            **structure_names(groups=groups, time=time),
         )
         check_names(settings)
         frame = to_frame(X)

@@ -51,6 +51,10 @@ def compare(
     time: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of times: the newest rows are the test set.")
     ] = None,
+    gap: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --time: how long a row takes to be known, such as 28d or a number."),
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of parallel trials.")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -68,7 +72,7 @@ def compare(
         y = take_column(frame, target, "target")
         kind = infer_task_type(check_target(y)) if task is TaskChoice.AUTO else TaskType(task.value)
         estimator = (AutoClassifier if kind.is_classification else AutoRegressor)(
-            budget=budget, metric=metric, space=space, resampling=resampling, n_workers=workers
+            budget=budget, metric=metric, space=space, resampling=resampling, gap=gap, n_workers=workers
         )
         found = compare_strategies(
             estimator,

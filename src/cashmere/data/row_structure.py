@@ -171,6 +171,12 @@ def shown_name(given: Any, kind: StructureKind) -> str:
     return given if isinstance(given, str) else str(getattr(given, "name", None) or kind.value)
 
 
+def structure_names(*, groups: Any, time: Any) -> dict[str, str]:
+    """Return the names of groups or moments, see `shown_name`, by the kind."""
+    given = {StructureKind.GROUPS: groups, StructureKind.TIME: time}
+    return {kind.value: shown_name(values, kind) for kind, values in given.items() if values is not None}
+
+
 def take_structure(
     frame: pd.DataFrame, *, groups: Any, time: Any, gap: float | str | None = None
 ) -> tuple[pd.DataFrame, RowStructure | None]:
