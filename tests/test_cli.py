@@ -258,6 +258,12 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     assert "Ensemble by subgroup" in told and "for free" in told and "observed" in told
     subgroups = json.loads((tmp_path / "scores.json").read_text())["subgroups"]
     assert {row["subgroup"] for row in subgroups} > {"all rows", "own"}
+    told = cashmere("score", run, table, "--interval", "0.8", "--by-class", "-o", tmp_path / "scores.json")
+    assert "Rows within sets of 80 %" in told and "class bad" in told
+    covered = json.loads((tmp_path / "scores.json").read_text())["covered"]
+    assert [row["part"] for row in covered] == ["all rows", "class", "class"]
+    assert "--interval must be" in refused("score", run, table, "--interval", "80")
+    assert "need --interval" in refused("score", run, table, "--by-class")
     frame = pd.read_csv(table).rename(columns={"target": "result"})
     frame.loc[:9, "result"] = None
     frame.to_csv(tmp_path / "other.csv", index=False)

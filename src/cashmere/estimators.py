@@ -277,6 +277,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         by: Any = None,
+        coverage: float | None = None,
+        by_class: bool = False,
     ) -> TableScores:
         """Score the ensemble and each of its members on rows with a known target; see `cashmere.score_table`."""
         from cashmere.evaluation.table_scores import score_table, usual_metrics
@@ -284,7 +286,15 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         asked = usual_metrics(self._predictor, self._metric) if metrics is None else metrics
         return score_table(
-            self._predictor, self._frame(X), y, metrics=asked, sample_weight=sample_weight, groups=groups, by=by
+            self._predictor,
+            self._frame(X),
+            y,
+            metrics=asked,
+            sample_weight=sample_weight,
+            groups=groups,
+            by=by,
+            coverage=coverage,
+            by_class=by_class,
         )
 
     def explain_predictions(

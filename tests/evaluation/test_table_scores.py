@@ -13,6 +13,7 @@ from cashmere.evaluation import table_scores
 from cashmere.evaluation.metrics import metric_from_callable
 from cashmere.exceptions import (
     DataError,
+    IncompatibleParametersError,
     InvalidParameterError,
     MetricError,
     RowOrderWarning,
@@ -171,6 +172,40 @@ def test_subgroups_may_be_undefined_for_a_metric_and_are_weighted(rare):
     found = rare.score_table(X, y, metrics="roc_auc", by=y, sample_weight=weight).subgroups.set_index("subgroup")
     assert found["n_rows"].to_dict() == {"all rows": 60, "no": (y[:60] == "no").sum(), "yes": (y[:60] == "yes").sum()}
     assert found["score"].isna().to_dict() == {"all rows": False, "no": True, "yes": True}
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_sets_are_held_against_the_rows(rare, by_class):
+    X, y = rows(400, 20)
+    weight = np.r_[np.ones(300), 2 * np.ones(50), np.zeros(50)]
+    ward = np.where(X["c"] > 0, "north", "south")
+    found = rare.score_table(X, y, sample_weight=weight, by=ward, coverage=0.8, by_class=by_class).covered
+    assert list(found["part"]) == ["all rows", "class", "class", "subgroup", "subgroup"]
+    assert list(found["name"]) == ["", "no", "yes", "north", "south"]
+    held = rare.predict_set(X, 0.8, by_class=by_class)
+    inside = held[np.arange(400), (y == "yes").astype(int)]
+    chosen = (y == "yes") & (weight > 0)
+    assert found["n_rows"][2] == chosen.sum()
+    assert found["coverage"][2] == pytest.approx(np.average(inside[chosen], weights=weight[chosen]))
+    assert found["size"][0] == pytest.approx(np.average(held.sum(axis=1), weights=weight))
+    assert 0.7 < found["coverage"][0] < 0.97
+    assert rare.score_table(X, y).covered is None
+
+
+def test_intervals_are_held_against_the_rows():
+    X, y = rows(400, 21)
+    target = X["a"] + 0.5 * (y == "yes")
+    model = AutoRegressor(**QUICK).fit(X[:250], target[:250])
+    found = model.score_table(X[250:], target[250:], coverage=0.9).covered
+    lower, upper = model.predict_interval(X[250:], 0.9).T
+    assert len(found) == 1 and found["size"][0] == pytest.approx(np.mean(upper - lower))
+    assert found["coverage"][0] == pytest.approx(np.mean((lower <= target[250:]) & (target[250:] <= upper)))
+    assert 0.8 < found["coverage"][0] <= 1
+    for asked in ({"coverage": 0.9, "by_class": True}, {"by_class": True}):
+        with pytest.raises(IncompatibleParametersError, match="need coverage and a classification model"):
+            model.score_table(X[250:], target[250:], **asked)
+    with pytest.raises(InvalidParameterError, match="coverage"):
+        model.score_table(X[250:], target[250:], coverage=1.5)
 
 
 def test_what_are_no_subgroups_is_refused(rare):

@@ -76,11 +76,7 @@ def predict(
                 "The sample (--like) decides the columns: leave out --proba, --interval and --keep.",
                 {"like": str(like), "proba": proba, "interval": interval, "keep": keep},
             )
-        if by_class and (interval is None or not predictor.target.task_type.is_classification):
-            raise IncompatibleParametersError(
-                "Sets by class (--by-class) need --interval and a classification model.",
-                {"by-class": by_class, "interval": interval},
-            )
+        check_by_class(predictor, interval, by_class=by_class)
         frame = read_table(table, schema=predictor.schema)
         kept = written_columns(table, frame, keep or [])
         missed, probabilities = "", None
@@ -118,6 +114,17 @@ def predict(
         if missed:
             say(quiet, missed)
         say(quiet, f"{len(frame)} predictions written to {output}")
+
+
+def check_by_class(predictor: Predictor, interval: float | None, *, by_class: bool) -> None:
+    """Raise IncompatibleParametersError if sets by class are asked for where there are none."""
+    from cashmere.exceptions import IncompatibleParametersError
+
+    if by_class and (interval is None or not predictor.target.task_type.is_classification):
+        raise IncompatibleParametersError(
+            "Sets by class (--by-class) need --interval and a classification model.",
+            {"by-class": by_class, "interval": interval},
+        )
 
 
 def _never_predicted(predictor: Predictor, probabilities: Float64) -> str:

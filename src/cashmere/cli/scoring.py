@@ -11,6 +11,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
+from cashmere.cli.predicting import check_by_class
 from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, say_error, tell_unseen, typed_errors
 
 if TYPE_CHECKING:
@@ -50,6 +51,15 @@ def score(
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of subgroups, such as wards, to score one by one.")
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="COVERAGE", help="Show how many rows lie within intervals, or sets, such as those of 0.9."
+        ),
+    ] = None,
+    by_class: Annotated[
+        bool, typer.Option("--by-class", help="With --interval: sets that hold for each class, not only for all rows.")
+    ] = False,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,6 +85,7 @@ def score(
         if output is not None:
             check_output(output, others=(".json",))
         predictor = Predictor.load(folder)
+        check_by_class(predictor, interval, by_class=by_class)
         required = _read_requirements(require or [], predictor.target.task_type)
         name = str(predictor.information.get("target", "target")) if target is None else target
         frame = read_table(table, schema=predictor.schema, labels=(name, predictor.target.classes))
@@ -84,7 +95,17 @@ def score(
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
         metrics = [*(metric or usual_metrics(predictor)), *required]
-        scores = score_table(predictor, frame, y, metrics=metrics, sample_weight=weight, groups=groups, by=by)
+        scores = score_table(
+            predictor,
+            frame,
+            y,
+            metrics=metrics,
+            sample_weight=weight,
+            groups=groups,
+            by=by,
+            coverage=interval,
+            by_class=by_class,
+        )
         tell_unseen(predictor, quiet=quiet)
         if predictor.information.get("class_weight") is not None and sample_weight is None:
             text = "rows have equal weights here, but the run weighed classes: its own scores are on another scale."
@@ -93,11 +114,13 @@ def score(
             own = predictor.information.get("metric")
             say(quiet, f"Note: the metric of the run, {own!r}, is a custom one: pass it to score_table in Python.")
         if not quiet:
-            _print(scores)
+            _print(scores, interval)
         if output is not None and output.suffix.lower() == ".json":
             tables = {"models": scores.models, "intervals": scores.intervals}
             if scores.subgroups is not None:
                 tables["subgroups"] = scores.subgroups
+            if scores.covered is not None:
+                tables["covered"] = scores.covered
             rows = {
                 name: json.loads(table.to_json(orient="records", double_precision=15)) for name, table in tables.items()
             }
@@ -145,7 +168,7 @@ def _unmet(required: Mapping[str, float], scores: TableScores) -> list[str]:
     return lines
 
 
-def _print(scores: TableScores) -> None:
+def _print(scores: TableScores, coverage: float | None) -> None:
     from rich.table import Table
 
     grid = Table(
@@ -161,6 +184,9 @@ def _print(scores: TableScores) -> None:
     print()
     if scores.subgroups is not None:
         print_whole(_of_subgroups(scores.subgroups))
+        print()
+    if scores.covered is not None:
+        print_whole(_of_coverage(scores.covered, coverage))
         print()
     members = Table(title=plain("Its members, best first"), title_justify="left", box=None, pad_edge=False)
     shown = scores.models.iloc[1:, : 3 + _METRICS_OF_MEMBERS]
@@ -188,4 +214,19 @@ def _of_subgroups(subgroups: pd.DataFrame) -> Table:
         interval = f"{of.loc[first, 'lower']:.3g} to {of.loc[first, 'upper']:.3g}"
         scores = [f"{of.loc[each, 'score']:.4g}" for each in (first, *others)]
         grid.add_row(*map(plain, (name, f"{rows:,.0f}", *means, scores[0], interval, *scores[1:])))
+    return grid
+
+
+def _of_coverage(covered: pd.DataFrame, promised: float | None) -> Table:
+    """Return a line for all rows, each class and each subgroup."""
+    from rich.table import Table
+
+    what = "sets" if (covered["part"] == "class").any() else "intervals"
+    title = f"Rows within {what} of {100 * (promised or 0):g} %"
+    grid = Table(title=plain(title), title_justify="left", box=None, pad_edge=False)
+    grid.add_column("part", overflow="fold", min_width=8)
+    for name in ("rows", "within", "classes" if what == "sets" else "width"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for part, name, rows, share, size in covered.itertuples(index=False):
+        grid.add_row(*map(plain, (f"{part} {name}".strip(), f"{rows:,.0f}", f"{100 * share:.1f} %", f"{size:.4g}")))
     return grid

@@ -23,9 +23,11 @@ from cashmere.data.schema import label_text
 from cashmere.data.target_hints import frequent_class_hint
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, decide
+from cashmere.evaluation.covered_rows import ALL_ROWS, covered_rows
 from cashmere.evaluation.metrics import Metric, get_metric
 from cashmere.exceptions import (
     DataError,
+    IncompatibleParametersError,
     InvalidParameterError,
     MetricError,
     RowOrderWarning,
@@ -47,7 +49,7 @@ _RESAMPLES = 200
 _OTHER_COLUMNS = ("model", "algorithm", "weight")
 _MOST_DRAWN = 10_000
 _MOST_SUBGROUPS = 50
-_ALL_ROWS, _MISSING = "all rows", "missing"
+_MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,12 +71,16 @@ class TableScores:
         If requested: for all rows and for each subgroup, a row per metric. Columns: ``subgroup``, ``n_rows``,
         ``observed`` and ``predicted`` (means of the target and of the prediction; of two classes, share and mean
         probability of the positive one; missing for more), ``metric``, ``score``, ``lower``, ``upper``.
+    covered : DataFrame or None
+        If requested: which share of all rows, and of each class and subgroup, lies within intervals or sets, and how
+        large these are, see `covered_rows`.
     """
 
     models: pd.DataFrame
     intervals: pd.DataFrame
     n_rows: int
     subgroups: pd.DataFrame | None = None
+    covered: pd.DataFrame | None = None
 
 
 def score_table(
@@ -86,6 +92,8 @@ def score_table(
     sample_weight: Any = None,
     groups: Any = None,
     by: Any = None,
+    coverage: float | None = None,
+    by_class: bool = False,
     seed: int = 0,
 ) -> TableScores:
     """Score an ensemble and each of its members on rows that no training has seen.
@@ -110,6 +118,11 @@ def score_table(
         Intervals then say how scores vary from group to group: the bootstrap draws groups instead of rows.
     by : str or (n_rows,) array-like, optional
         Subgroups to score one by one, such as wards: the name of a column of `X`, or the values. At most 50.
+    coverage : float, optional
+        If given, intervals (or sets of classes) with this coverage are predicted, and ``covered`` says how many of the
+        rows lie within theirs.
+    by_class : bool
+        Whether sets promise the coverage for each class, see `Predictor.predict_set`.
     seed : int
         Seed of the bootstrap.
 
@@ -119,6 +132,8 @@ def score_table(
         If a column is missing, the target holds labels that were not in training, or weights or groups cannot be used.
     UnknownNameError, MetricError
         If there is no such metric, or it cannot be computed.
+    InvalidParameterError, IncompatibleParametersError, UsageError
+        If there are too many subgroups, or the model cannot promise the coverage.
 
     Examples
     --------
@@ -136,6 +151,11 @@ def score_table(
     hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups)
     if hint is not None:
         warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
+    if by_class and (coverage is None or not predictor.target.task_type.is_classification):
+        raise IncompatibleParametersError(
+            "Sets by class (by_class) need coverage and a classification model.",
+            {"by_class": by_class, "coverage": coverage},
+        )
     codes = predictor.target.encode(y, n_rows=len(frame))
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
     target = predictor.target
@@ -191,15 +211,18 @@ def score_table(
         facts = {"subgroup": name, "n_rows": len(rows), "observed": observed, "predicted": predicted, "metric": names}
         return pd.DataFrame({**facts, "score": _scores(used, found[None])[0], "lower": low, "upper": high})
 
-    subgroups = None
+    subgroups = labels = None
     if by is not None:
         labels = _subgroup_labels(frame, by)
-        tables = [of_subgroup(_ALL_ROWS, counted, of_ensemble, lower, upper)]
+        tables = [of_subgroup(ALL_ROWS, counted, of_ensemble, lower, upper)]
         for name in np.unique(labels[counted]):
             rows = counted[labels[counted] == name]
             found = losses(combined, rows, _loss_if_defined)
             tables.append(of_subgroup(str(name), rows, found, *interval(rows, found)))
         subgroups = pd.concat(tables, ignore_index=True)
+    covered = None
+    if coverage is not None:
+        covered = covered_rows(predictor, frame, codes, coverage, by_class=by_class, weight=weight, subgroups=labels)
     return TableScores(
         models=models.iloc[[0, *best_first]].reset_index(drop=True),
         intervals=pd.DataFrame(
@@ -213,6 +236,7 @@ def score_table(
         ),
         n_rows=len(counted),
         subgroups=subgroups,
+        covered=covered,
     )
 
 
