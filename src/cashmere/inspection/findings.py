@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from cashmere.base.text import first_of
+
 
 class FindingKind(StrEnum):
     """Kinds of findings; the first five are suspicions, each of which may spoil a model."""
@@ -54,6 +56,4 @@ def named(columns: tuple[str, ...], *, most: int = 5) -> str:
     >>> named(("age",)), named(("a", "b", "c"), most=2)
     ("Column 'age'", "Columns 'a', 'b' and 1 more")
     """
-    shown = ", ".join(map(repr, columns[:most]))
-    rest = f" and {len(columns) - most} more" if len(columns) > most else ""
-    return f"Column{'s' if len(columns) > 1 else ''} {shown}{rest}"
+    return f"Column{'s' if len(columns) > 1 else ''} {first_of(columns, most=most)}"
