@@ -64,11 +64,14 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
     """
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     gaps: list[tuple[str, str]] = []
+    limits: list[tuple[str, str]] = []
     for position, column in enumerate(schema.columns):
         if column.dropped is not None and not column.dropped.startswith("identifier"):
             continue
         if column.missing_texts:
             gaps.append((column.name, column.missing_texts[0][:60]))
+        if column.kind is ColumnKind.NUMERIC and (limit := _limit_of(frame.iloc[:, position])) is not None:
+            limits.append((column.name, limit))
         if column.kind is not ColumnKind.CATEGORICAL:
             continue
         if (notation := other_notation(frame.iloc[:, position])) is not None:
@@ -83,7 +86,20 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
             f"{_columns_hold(gaps, _WITH_OTHERS)}, which are read as missing values: convert the column to categories "
             "if they tell more."
         )
+    if limits:
+        sentences.append(
+            f"{_columns_hold(limits, 'limits')}, which are read as numbers just beyond them: replace them by other "
+            "numbers, such as half of a limit of detection, if you know better."
+        )
     return " ".join(sentences) or None
+
+
+def _limit_of(column: pd.Series[Any]) -> str | None:
+    """Return the first limit in a column of numbers and limits; None if there is none."""
+    if pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind in "mM":
+        return None
+    texts = column[column.map(lambda value: isinstance(value, str) and value.lstrip()[:1] in tuple("<>≤≥"))]
+    return None if texts.empty else str(texts.iloc[0]).strip()[:60]
 
 
 def _columns_hold(columns: list[tuple[str, str]], what: str) -> str:

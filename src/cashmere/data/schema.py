@@ -31,6 +31,7 @@ from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
 from cashmere.data.dates import DateNotation, find_notation, read_dates
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
 from cashmere.data.frames import infinity_error
+from cashmere.data.limits import numbers_beyond
 from cashmere.data.texts import PackedTexts
 from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 
@@ -704,6 +705,8 @@ def _kind_of_texts(texts: pd.Series[str]) -> _Reading:
         seconds = seconds_of_texts(distinct)
         if are_alike(distinct[~np.isnan(seconds)]):
             parsed, in_seconds = seconds, True
+    if not in_seconds:
+        parsed = _with_limits(distinct, parsed)
     if not np.isnan(parsed).any():
         return _Reading(ColumnKind.NUMERIC, in_seconds=in_seconds)
     other = ~np.isfinite(parsed)
@@ -716,6 +719,17 @@ def _kind_of_texts(texts: pd.Series[str]) -> _Reading:
     if float(words @ weight) > _TEXT_WORDS and len(distinct) > _TEXT_DISTINCT * len(texts):
         return _Reading(ColumnKind.TEXT)
     return _Reading(ColumnKind.CATEGORICAL)
+
+
+def _with_limits(distinct: pd.Series[str], parsed: Float64) -> Float64:
+    """Return numbers with those of limits, if these are few beside plain numbers: `"<5"` and `">=5"` are categories."""
+    unread = np.isnan(parsed)
+    if not unread.any() or (~unread).sum() < LEAST_NUMBERS:
+        return parsed
+    beyond = np.full(len(parsed), np.nan)
+    beyond[unread] = numbers_beyond(distinct[unread])
+    is_limit = ~np.isnan(beyond)
+    return np.where(is_limit, beyond, parsed) if 2 * is_limit.sum() <= (~unread).sum() else parsed
 
 
 def _present(series: pd.Series[Any]) -> BoolArray:
@@ -754,6 +768,10 @@ def _numbers(
             codes, distinct = pd.factorize(content.map(lambda value: value.strip() if isinstance(value, str) else ""))
             parsed = np.where(np.isnan(parsed), seconds_of_texts(pd.Series(distinct))[codes], parsed)
         unread = np.flatnonzero(np.isnan(parsed) | is_date)
+        if not in_seconds and len(unread):
+            parsed = parsed.copy()
+            parsed[unread] = _beyond_limits(content.iloc[unread], missing_texts)
+            unread = np.flatnonzero(np.isnan(parsed) | is_date)
         texts = [value.strip() if isinstance(value, str) else None for value in content.iloc[unread]]
         bad = [i for i, text in zip(unread, texts, strict=True) if text not in missing_texts]
         if bad:
@@ -763,6 +781,13 @@ def _numbers(
     if np.isinf(values).any():
         raise infinity_error(name)
     return values
+
+
+def _beyond_limits(content: pd.Series[Any], missing_texts: tuple[str, ...]) -> Float64:
+    """Return the numbers of limits, NaN of all else; what early versions read as missing stays so."""
+    texts = content.map(lambda value: value.strip() if isinstance(value, str) else "")
+    codes, distinct = pd.factorize(texts.where(~texts.isin(missing_texts), ""))
+    return numbers_beyond(pd.Series(distinct, dtype=object))[codes]
 
 
 def _parse_numbers(content: pd.Series[Any]) -> Float64:
