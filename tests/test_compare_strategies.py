@@ -98,6 +98,13 @@ def test_test_rows_in_time_keep_the_gap(table, tmp_path):
     )
     for run in (tmp_path / "both").glob("*/run.json"):
         assert json.loads(run.read_text())["table"]["rows"] == 101  # of 120 before the test rows
+    settings_of = tmp_path / "both" / "comparison.json"
+    stored = json.loads(settings_of.read_text())
+    del stored["pos_label"]  # as if it had come later
+    settings_of.write_text(json.dumps(stored))
+    compare_strategies(
+        estimator, X, y, strategies=["random", "bo"], folder=tmp_path / "both", seeds=2, time=np.arange(160)
+    )
     with pytest.raises(IncompatibleParametersError, match="gap needs time"):
         compare_strategies(estimator, X, y, strategies=["random", "bo"], folder=tmp_path / "no", seeds=2)
 

@@ -118,7 +118,7 @@ def readme_summary() -> Iterator[Statement]:
 def _standing(losses: Frame) -> dict[str, float]:
     """Return the number of rows, in how many the loss is lower than each peer's, and average ranks: ours, the next."""
     ranks = dict(zip(PEERS, statistics.rank_methods(losses).mean(axis=0), strict=True))
-    wins = {peer: int((~(losses[peer] <= losses[OURS])).sum()) for peer in NAMES}
+    wins = {peer: int(_is_better(losses[OURS], losses[peer]).sum()) for peer in NAMES}
     return {"n": len(losses), **wins, "rank": ranks[OURS], "next": min(ranks[peer] for peer in NAMES)}
 
 
@@ -346,7 +346,11 @@ def _table(name: str, losses: Frame) -> Body:
     lines += [
         row("average rank", *(f"{rank:.2f}" for rank in ranks)),
         row("improvability, %", *(f"{distances[peer]:.1f}" for peer in losses)),
-        row("cashmere is better on", "", *(f"{(~(others[peer] <= ours)).sum()} of {len(losses)}" for peer in others)),
+        row(
+            "cashmere is better on",
+            "",
+            *(f"{_is_better(ours, others[peer]).sum()} of {len(losses)}" for peer in others),
+        ),
         row(
             "its loss relative to theirs (geometric mean)",
             "",
@@ -354,6 +358,11 @@ def _table(name: str, losses: Frame) -> Body:
         ),
     ]
     return Body(header=row(name, *(f"`{peer}`" for peer in losses)), lines=tuple(lines))
+
+
+def _is_better(losses: Frame, others: Frame) -> Frame:
+    """Return where a loss is lower; every loss is lower than that of a run that failed."""
+    return losses.notna() & ~(others <= losses)
 
 
 def _ratio(losses: Frame, others: Frame) -> float:

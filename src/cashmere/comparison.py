@@ -235,7 +235,8 @@ def _open(folder: Path, estimator: AutoClassifier | AutoRegressor, frame: pd.Dat
         folder.mkdir(parents=True, exist_ok=True)
         write_json(path, asked)
         return
-    stored = read_json(path, dict[str, str])
+    usual = {name: repr(value) for name, value in type(estimator)().get_params().items()}  # of parameters that are new
+    stored = usual | read_json(path, dict[str, str])
     for name in asked:
         if stored.get(name) != asked[name]:
             what = "other rows" if name == "rows" else f"{name}={stored.get(name)}"

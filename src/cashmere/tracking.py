@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -90,11 +91,15 @@ def log_to_mlflow(folder: str | Path) -> str:
         ) from error
 
 
+_REFUSED = re.compile(r"[^\w\-. :/]")
+"""Characters that no name of an MLflow metric may have, such as those of ``<lambda>``."""
+
+
 def _metrics(summary: Mapping[str, Any]) -> Iterator[tuple[str, float, int, int]]:
     """Yield key, value, time in milliseconds since 1970, and step of each metric."""
     began = datetime.fromisoformat(summary["created"]).timestamp()
     headline, resources, curves = summary["headline"], summary["resources"], summary["curves"]
-    metric = "loss" if summary["metric"]["is_loss"] else summary["metric"]["name"]
+    metric = "loss" if summary["metric"]["is_loss"] else _REFUSED.sub("_", summary["metric"]["name"])
 
     def at(seconds: float | None) -> int:
         return int(1000 * (began + (seconds or 0.0)))

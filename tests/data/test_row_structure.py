@@ -122,14 +122,23 @@ def test_gaps_between_dates_are_durations(gap):
     assert RowStructure.from_values(days, TIME, gap=gap).known.tolist() == [0, 0, 2, 2]
     assert RowStructure.from_values(days, TIME, gap="1h").known.tolist() == [0, 1, 2, 3]
     assert RowStructure.from_values(days, TIME).known is None
+    assert RowStructure.from_values(days, TIME, gap="4d").known.tolist() == [0, 0, 0, 1]
+
+
+def test_rounding_does_not_hide_a_row():
+    assert RowStructure.from_values([0.1, 0.2, 0.3], TIME, gap=0.2).known.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("values", "gap", "text"),
     [
         (["2024-01-01", "2024-01-09"], 7.0, r"gap must be a time such as '28d'.*'day' are dates; got 7\.0"),
-        ([1, 2], "7d", "gap must be a number, because the times in 'day' are numbers; got '7d'"),
-        (["2024-01-01", "2024-01-09"], "9d", "less time than there is in 'day', which is 8 days"),
+        ([1, 2], "7d", r"gap must be a number in their unit.*because the times in 'day' are numbers; got '7d'"),
+        (
+            ["2024-01-01", "2024-01-09"],
+            "9d",
+            "gap must be at most 8 days, the time from the first to the last",
+        ),
         (["2024-01-01", "2024-01-09"], "soon", "gap must be a positive time"),
     ],
 )

@@ -77,12 +77,13 @@ def test_folds_in_time_are_those_of_scikit_learn(n_rows, n_folds):
         np.testing.assert_array_equal(fold.validation, np.sort(rows[validation]))
 
 
-@pytest.mark.parametrize(("n_rows", "n_folds", "gap"), [(100, 5, 7), (97, 3, 30), (20, 4, 2)])
+@pytest.mark.parametrize(("n_rows", "n_folds", "gap"), [(100, 5, 7), (97, 3, 30), (20, 4, 2), (200, 5, 120)])
 def test_gaps_are_those_of_scikit_learn(n_rows, n_folds, gap):
     order = np.random.default_rng(0).permutation(n_rows)
     structure = RowStructure.from_values(order, TIME, gap=gap + 1)
     rows = np.argsort(order)
-    expected = TimeSeriesSplit(n_folds, test_size=n_rows // (2 * n_folds), gap=gap).split(rows)
+    test_size = (n_rows - gap) // 2 // n_folds
+    expected = TimeSeriesSplit(n_folds, test_size=test_size, gap=gap).split(rows)
     folds = structured_folds(structure, n_folds, np.random.default_rng(0))
     for fold, (train, validation) in zip(folds, expected, strict=True):
         np.testing.assert_array_equal(fold.train, np.sort(rows[train]))
@@ -91,15 +92,20 @@ def test_gaps_are_those_of_scikit_learn(n_rows, n_folds, gap):
     assert order[holdout.train].max() == n_rows - 5 - gap - 1 and order[holdout.validation].min() == n_rows - 5
 
 
-def test_the_first_fold_begins_where_something_is_known():
+@pytest.mark.parametrize(("gap", "n_folds", "expected"), [(100, 5, (51, 50)), (150, 5, (26, 25)), (180, 5, (11, 10))])
+def test_no_more_rows_validate_than_train_first(gap, n_folds, expected):
+    structure = RowStructure.from_values(range(200), TIME, gap=gap)
+    folds = structured_folds(structure, n_folds, np.random.default_rng(0))
+    assert (len(folds[0].train), sum(len(fold.validation) for fold in folds)) == expected
+    (holdout,) = make_folds(np.zeros(200), TaskType.REGRESSION, "holdout", seed=0, structure=structure)
+    assert len(holdout.validation) == min(50, expected[1])
+    assert choose_resampling(200, structure=structure) == "5fold"
+
+
+def test_a_gap_leaves_fewer_folds():
     structure = RowStructure.from_values(range(20), TIME, gap=16)
-    folds = structured_folds(structure, 3, np.random.default_rng(0))
-    assert [(fold.train.tolist(), fold.validation.tolist()) for fold in folds] == [
-        ([0], [16]),
-        ([0, 1], [17]),
-        ([0, 1, 2], [18, 19]),
-    ]
-    with pytest.raises(DataError, match="4 folds can be predicted from those before the gap"):
+    assert structure.usual_folds == 2 and choose_resampling(20, structure=structure) == "2fold"
+    with pytest.raises(DataError, match=r"at most 4 blocks .* 5 folds were asked for"):
         structured_folds(structure, 5, np.random.default_rng(0))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from dataclasses import fields, replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -130,3 +131,23 @@ def test_structure_is_named_by_a_column():
 def test_memory_that_no_worker_fits_in_is_refused():
     with pytest.raises(InvalidParameterError, match=r"memory must be at least 64 MiB; got 4\. .* write '4GiB'"):
         RunSettings.from_parameters(AutoClassifier(memory=4).get_params())
+
+
+@pytest.mark.parametrize("given", ["28d", " 28D ", "672h", "4w", timedelta(weeks=4), np.timedelta64(28, "D")])
+def test_a_gap_is_the_same_in_other_words(given):
+    assert RunSettings.from_parameters(AutoClassifier(gap=given).get_params(deep=False), time="day").gap == "28d"
+
+
+@pytest.mark.parametrize(("given", "read"), [("90m", "90m"), ("1.5s", "1.5s"), ("3", 3.0), (0.5, 0.5), (None, None)])
+def test_gaps_are_durations_or_numbers(given, read):
+    assert RunSettings.from_parameters(AutoClassifier(gap=given).get_params(deep=False), time="day").gap == read
+
+
+@pytest.mark.parametrize(
+    "given",
+    [True, 0, -1.0, np.nan, "nan", "soon", "3y", "1d-", timedelta(0), timedelta(days=-1), np.timedelta64("NaT"),
+     np.timedelta64(2, "M"), "200000000d", [3]],
+)  # fmt: skip
+def test_what_is_no_gap_is_refused(given):
+    with pytest.raises(InvalidParameterError, match="gap must be a positive number, or a time such as '28d'"):
+        RunSettings.from_parameters(AutoClassifier(gap=given).get_params(deep=False), time="day")

@@ -162,8 +162,12 @@ def test_folds_of_a_run_keep_the_gap_also_when_it_is_resumed(tmp_path):
     assert set(out_of_fold.rows) == set(np.concatenate([run.rows.source[fold.validation] for fold in splits]))
     more = model(**{**given, "budget": "2trials"}, resume=True).fit(X, y, time="day")
     assert len(more.leaderboard_) == 2
-    with pytest.raises(RunDirectoryError, match="gap"):
+    with pytest.raises(RunDirectoryError, match="gap='3d'"):
         model(**{**given, "gap": "2d", "budget": "3trials"}, resume=True).fit(X, y, time="day")
+    numbered = {**given, "gap": 30, "run_directory": tmp_path / "numbered", "budget": "1trials", "resume": True}
+    model(**numbered).fit(X[["a", "b"]], y, time=np.arange(N))
+    with pytest.raises(RunDirectoryError, match="other time of the rows"):
+        model(**numbered).fit(X[["a", "b"]], y, time=2 * np.arange(N))
 
 
 def test_values_of_a_series_or_an_array_do_the_same(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,9 @@ _CENTURY_STARTS = 69
 
 _CLOCK = (
     r"^(?P<hour>[0-9]{1,2}):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9](?:\.[0-9]+)?))?"
-    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})?$"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})?\Z"
 )
-_END = r"(?:(?P<before_clock>[T ] *)|\s*(?:Z|[+-][0-9]{2}:?[0-9]{2}))?$"
+_END = r"(?:(?P<before_clock>[T ] *)|\s*(?:Z|[+-][0-9]{2}:?[0-9]{2}))?\Z"
 _MONTH_NAME = (
     r"(?P<name>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
     r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
@@ -29,7 +30,7 @@ _MONTH_NAME = (
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _CLEAR = (
     rf"^(?P<year>[0-9]{{4}})(?P<mark>[-/.])(?P<month>[0-9]{{1,2}})(?P=mark)(?P<day>[0-9]{{1,2}}){_END}",
-    r"^(?P<year>(?:19|20)[0-9][0-9])-(?P<month>[0-9][0-9])$",
+    r"^(?P<year>(?:19|20)[0-9][0-9])-(?P<month>[0-9][0-9])\Z",
     rf"^(?:(?P<day>[0-9]{{1,2}})[ -])?(?i:{_MONTH_NAME})\.?[ -](?P<year>[0-9]{{4}}){_END}",
     rf"^(?P<day>[0-9]{{1,2}})-(?i:{_MONTH_NAME})-(?P<year>[0-9][0-9]){_END}",
     rf"^(?i:{_MONTH_NAME})\.? (?P<day>[0-9]{{1,2}}),? (?P<year>[0-9]{{4}}){_END}",
@@ -45,6 +46,9 @@ _OFFSET = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
 
 _MOST_AGAINST = 0.1
 """How many dates may be dates in the other order only, as a share of those that are so in the chosen order only."""
+
+_BEGINNING = r"^(?:[0-9]{1,4}[-/. ]|[A-Za-z]{3,9}\.?[ -][0-9])"
+"""How every date begins."""
 
 _YEAR_LAST = (
     r"^(?P<first>[0-9]{1,2})(?P<mark>[-/.])(?P<second_number>[0-9]{1,2})(?P=mark)"
@@ -85,8 +89,8 @@ def read_dates(texts: pd.Series[str], notation: DateNotation = DateNotation.YEAR
     """
     texts = texts.astype(object)
     dates = _read_usual(texts)
-    unread = np.isnat(dates)
-    dates[unread] = _read_days(_days_and_clocks(texts[unread]), notation)
+    unread = np.isnat(dates) & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
+    dates[unread] = _read_written(_Written.of(texts[unread]), notation)
     return dates
 
 
@@ -117,16 +121,16 @@ def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None
     least = LEAST_SHARE - 1e-12
     texts = texts.astype(object)
     dates = _read_usual(texts)
-    unread = np.isnat(dates)
-    days = _days_and_clocks(texts[unread])
-    dates[unread] = _read_days(days, DateNotation.YEAR_FIRST)
+    unread = np.isnat(dates) & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
+    written = _Written.of(texts[unread])
+    dates[unread] = _read_written(written, DateNotation.YEAR_FIRST)
     dated = ~np.isnat(dates)
     if shares[dated].sum() >= least:
         return DateNotation.YEAR_FIRST
-    parts = days.texts.str.extract(_YEAR_LAST)
-    is_numbers = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == days.has_clock)
-    of_dates = np.where(np.isnat(days.clocks), 0.0, shares[unread])
-    shares_of_days = np.bincount(days.codes, weights=of_dates, minlength=len(parts))
+    parts = written.days.str.extract(_YEAR_LAST)
+    is_numbers = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == written.has_clock)
+    of_dates = np.where(np.isnat(written.clocks), 0.0, shares[unread])
+    shares_of_days = np.bincount(written.codes, weights=of_dates, minlength=len(parts))
     is_numbers &= shares_of_days > 0
     parts, shares_left = parts[is_numbers], shares_of_days[is_numbers]
     orders = (DateNotation.DAY_FIRST, DateNotation.MONTH_FIRST)
@@ -169,26 +173,26 @@ def _read_usual(texts: pd.Series[str]) -> NDArray[np.datetime64]:
     return dates
 
 
-def _read_days(days: _DaysAndClocks, notation: DateNotation) -> NDArray[np.datetime64]:
+def _read_written(written: _Written, notation: DateNotation) -> NDArray[np.datetime64]:
     """Return the wall times of days and clocks."""
-    read = np.full(len(days.texts), "NaT", dtype="datetime64[us]")
+    days = np.full(len(written.days), "NaT", dtype="datetime64[us]")
     for pattern in _CLEAR if notation is DateNotation.YEAR_FIRST else (_YEAR_LAST, *_CLEAR):
-        left = np.flatnonzero(np.isnat(read))
-        parts = days.texts.iloc[left].str.extract(pattern)
-        fitting = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == days.has_clock[left])
-        read[left[fitting]] = _days_of(_with_order(parts[fitting], notation))
-    dates = read[days.codes]
-    dates += days.clocks
+        left = np.flatnonzero(np.isnat(days))
+        parts = written.days.iloc[left].str.extract(pattern)
+        fitting = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == written.has_clock[left])
+        days[left[fitting]] = _days_of(_with_order(parts[fitting], notation))
+    dates = days[written.codes]
+    dates += written.clocks
     return dates
 
 
 @dataclass(frozen=True, slots=True)
-class _DaysAndClocks:
+class _Written:
     """Texts cut where a clock begins, because few days and times of day make many moments.
 
     Attributes
     ----------
-    texts : Series of str
+    days : Series of str
         What stands before a clock, each once.
     has_clock : (n_days,) array
         Whether a clock follows.
@@ -198,33 +202,36 @@ class _DaysAndClocks:
         Time of day of each text, 0 without a clock; NaT if what follows is none.
     """
 
-    texts: pd.Series[str]
+    days: pd.Series[str]
     has_clock: BoolArray
     codes: IntArray
     clocks: NDArray[np.timedelta64]
 
+    @classmethod
+    def of(cls, texts: pd.Series[str]) -> Self:
+        halves = np.array([_cut(text) for text in texts], dtype=object).reshape(-1, 2)
+        codes, days = pd.factorize(halves[:, 0])
+        clock_codes, clocks = pd.factorize(halves[:, 1])
+        marked = pd.Series(days, dtype=object)
+        return cls(
+            days=marked.str.removesuffix(_MARK),
+            has_clock=marked.str.endswith(_MARK).to_numpy(dtype=bool),
+            codes=codes.astype(np.int64),
+            clocks=_clocks_of(pd.Series(clocks, dtype=object))[clock_codes],
+        )
 
-def _days_and_clocks(texts: pd.Series[str]) -> _DaysAndClocks:
-    halves = np.array([_cut(text) for text in texts], dtype=object).reshape(-1, 2)
-    codes, day_texts = pd.factorize(halves[:, 0])
-    clock_codes, clock_texts = pd.factorize(halves[:, 1])
-    written = pd.Series(day_texts, dtype=object)
-    clocks = _clocks_of(pd.Series(clock_texts, dtype=object))
-    return _DaysAndClocks(
-        texts=written.str.rstrip("\n"),
-        has_clock=written.str.endswith("\n").to_numpy(dtype=bool),
-        codes=codes.astype(np.int64),
-        clocks=clocks[clock_codes],
-    )
+
+_MARK = "\n"
+"""Behind a day that a clock follows."""
 
 
 def _cut(text: str) -> tuple[str, str]:
-    """Cut a text before the hour; a line break marks what stands before one."""
+    """Cut a text before the hour, and mark the day; the colon of an offset alone follows no hour."""
     colon = text.find(":")
-    if colon < 0:
+    if colon < 0 or (colon >= 3 and text[colon - 3] in "+-"):
         return text, ""
     start = colon - 2 if colon >= 2 and text[colon - 2].isdigit() else max(colon - 1, 0)
-    return text[:start] + "\n", text[start:]
+    return text[:start] + _MARK, text[start:]
 
 
 def _with_order(parts: pd.DataFrame, notation: DateNotation) -> pd.DataFrame:

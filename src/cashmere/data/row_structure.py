@@ -131,11 +131,36 @@ class RowStructure:
 
     @property
     def usual_folds(self) -> int:
-        """Most folds that "auto" takes: in time, one per moment of the newer half of the rows, as the older trains."""
+        """Most folds that "auto" takes: in time, one per moment of the newer half of the rows, as the older trains.
+
+        With a gap, the newer part is smaller, see `first_begin`.
+        """
         if self.kind is not StructureKind.TIME:
             return self.most_folds
+        if self.known is not None:
+            return min(self.most_folds, int(self.codes.max()) + 1 - self.first_begin)
         older = np.partition(self.codes, len(self.codes) // 2)[len(self.codes) // 2]
         return min(self.most_folds, int(self.codes.max()) + 1 - int(older))
+
+    @property
+    def first_begin(self) -> int:
+        """Return the first moment at which at least as many rows are known as have to be predicted from then on.
+
+        From there on, folds in time validate. Without a gap, the newer half of the rows begins there.
+        """
+        rows_before = np.concatenate([[0], np.cumsum(np.bincount(self.codes))])
+        n_moments = len(rows_before) - 1
+        known = rows_before[self.known_moments]
+        left = rows_before[-1] - rows_before[:-1]
+        return min(int(np.argmax(known >= left)) if (known >= left).any() else n_moments - 1, n_moments - 1)
+
+    def equals(self, other: RowStructure) -> bool:
+        """Return whether splits of another structure are the same."""
+        return np.array_equal(self.codes, other.codes) and np.array_equal(self.known_moments, other.known_moments)
+
+    def without_gap(self) -> RowStructure:
+        """Return the same structure with all earlier moments known."""
+        return replace(self, known=None)
 
     def take(self, rows: IntArray) -> RowStructure:
         """Return the structure of some rows, renumbered without gaps."""
@@ -144,20 +169,27 @@ class RowStructure:
         return replace(self, codes=codes.astype(np.int64), known=known)
 
 
+_ULPS = 4
+"""Rounding errors of a difference of numbers."""
+
+
 def _known_moments(moments: AnyArray, gap: float | str, name: str) -> IntArray:
     """Return how many moments are known at each of them, which are distinct and ascend."""
     are_dates = moments.dtype.kind == "M"
     if are_dates != isinstance(gap, str):
-        expected = "a time such as '28d' or '12h'" if are_dates else "a number"
+        expected = "a time such as '28d' or '12h'" if are_dates else "a number in their unit (of durations, seconds)"
         kind = "dates" if are_dates else "numbers"
         raise InvalidParameterError("gap", gap, f"{expected}, because the times in {name!r} are {kind}")
     width = np.timedelta64(round(1e6 * parse_seconds(gap, "gap")), "us") if isinstance(gap, str) else gap
-    known = np.searchsorted(moments, moments - width, side="right")
+    latest = moments - width
+    if not are_dates:
+        latest = latest + _ULPS * np.finfo(np.float64).eps * np.maximum(np.abs(moments), width)
+    known = np.searchsorted(moments, latest, side="right")
     known = np.minimum(known, np.arange(len(moments))).astype(np.int64)
     if not known.any():
         span = moments[-1] - moments[0]
         shown = str(pd.Timedelta(span)).removesuffix(" 00:00:00") if are_dates else f"{span:g}"
-        raise InvalidParameterError("gap", gap, f"less time than there is in {name!r}, which is {shown}")
+        raise InvalidParameterError("gap", gap, f"at most {shown}, the time from the first to the last of {name!r}")
     return known
 
 

@@ -3,7 +3,8 @@
 Groups are dealt to parts as in scikit-learn's `StratifiedGroupKFold`: the largest first, each to the part where its
 classes are scarcest. In time, folds are those of `TimeSeriesSplit(n_folds, test_size=n_rows // (2 * n_folds))`: the
 newer half of the rows validates, block after block, and each block is predicted from all rows before it; with a gap,
-from those that are known when it begins. Blocks end between moments.
+from those that are known when it begins, and fewer rows validate (`RowStructure.first_begin`). Blocks end between
+moments.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def structured_folds(
     -------
     list of Fold
         With groups, each row validates once, and no fold trains on a row of the same group. In time, all validation
-        rows of a fold are later than all its training rows; the older half of the rows only trains.
+        rows of a fold are later than all its training rows; the older half of the rows only trains, or with a gap more
+        of them.
 
     Raises
     ------
@@ -54,7 +56,8 @@ def structured_folds(
         raise _too_few(structure, n_folds)
     if structure.kind is StructureKind.TIME:
         n_rows = len(structure.codes)
-        block = max(1, n_rows // (2 * n_folds))
+        newer = n_rows // 2 if structure.known is None else _rows_from(structure, structure.first_begin)
+        block = max(1, newer // n_folds)
         return _chain(structure, [n_rows - left * block for left in range(n_folds, 0, -1)])
     part = _deal(structure.codes, n_folds, rng, classes)
     return [Fold(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(n_folds)]
@@ -81,11 +84,17 @@ def structured_holdout(
         raise _too_few(structure, 1)
     n_rows = len(structure.codes)
     if structure.kind is StructureKind.TIME:
+        if structure.known is not None:
+            n_validation = min(n_validation, _rows_from(structure, structure.first_begin))
         return _chain(structure, [n_rows - n_validation])[0]
     n_parts = int(np.clip(round(n_rows / n_validation), 2, structure.most_folds))
     part = _deal(structure.codes, n_parts, rng, classes)
     chosen = np.argmin(np.abs(np.bincount(part) - n_validation))
     return Fold(np.flatnonzero(part != chosen), np.flatnonzero(part == chosen))
+
+
+def _rows_from(structure: RowStructure, moment: int) -> int:
+    return int(np.sum(structure.codes >= moment))
 
 
 def _too_few(structure: RowStructure, n_folds: int) -> DataError:
@@ -96,7 +105,10 @@ def _too_few(structure: RowStructure, n_folds: int) -> DataError:
             f"{structure.name!r} holds {n_values}"
         )
         if structure.known is not None:
-            text += f", and {counted(structure.most_folds, 'fold')} can be predicted from those before the gap"
+            text = (
+                f"In {structure.name!r}, at most {counted(structure.most_folds, 'block')} of rows can be predicted "
+                f"from rows that are older than the gap; {counted(n_folds, 'fold')} were asked for"
+            )
     else:
         text = f"{max(n_folds, 2)} folds need as many groups, but {structure.name!r} holds {n_values}"
     return DataError(f"{text}. Use fewer folds, or rows of more {structure.kind.value}.", column=structure.name)
@@ -106,14 +118,13 @@ def _chain(structure: RowStructure, wanted: list[int]) -> list[Fold]:
     """Cut ordered rows between moments, near the wanted numbers of rows; each part but the first is a fold."""
     codes, known = structure.codes, structure.known_moments
     starts = np.cumsum(np.bincount(codes))[:-1]  # rows before each moment but the first
+    earliest = int(np.argmax(known > 0)) - 1
     cuts: list[int] = []
     for number, rows in enumerate(wanted):
         nearest = int(np.abs(starts - rows).argmin())
-        first, last = (
-            (cuts[-1] + 1 if cuts else int(np.argmax(known > 0)) - 1),
-            len(starts) - len(wanted) + number,
-        )  # leave a moment for each cut
-        cuts.append(int(np.clip(nearest, first, last)))
+        latest = len(starts) - len(wanted) + number  # leave a moment for each cut
+        cuts.append(int(np.clip(nearest, earliest, latest)))
+        earliest = cuts[-1] + 1
     begins = [cut + 1 for cut in cuts]
     ends = [*begins[1:], len(starts) + 1]
     return [

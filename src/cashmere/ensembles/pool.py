@@ -64,7 +64,7 @@ class ValidationPool:
         y, weight : (n_training_rows,) array
             Targets and weights of all training rows.
         structure : RowStructure, optional
-            Their groups or moments.
+            Their groups or moments. A gap does not matter here: few numbers are chosen on predictions that kept it.
         splits : sequence of Fold, optional
             The folds, to know which of them each row validates.
         seed : int
@@ -81,7 +81,7 @@ class ValidationPool:
             y=y[rows],
             weight=None if weight is None else weight[rows],
             positions=positions,
-            structure=None if structure is None else structure.take(rows),
+            structure=None if structure is None else structure.take(rows).without_gap(),
             fold=fold,
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, IntArray
+from cashmere.data.schema import label_text
 from cashmere.model.predictor import Predictor
 
 ALL_ROWS = "all rows"
@@ -62,7 +64,6 @@ def covered_rows(
         lower, upper = predictor.predict_interval(frame, coverage).T
         inside, size = (lower <= y) & (y <= upper), upper - lower
     weights = np.ones(len(y)) if weight is None else weight
-    labels = predictor.target.labels()[y.astype(np.int64)].astype(str) if is_classification else None
     return pd.DataFrame(
         [
             {
@@ -72,16 +73,20 @@ def covered_rows(
                 "coverage": float(np.average(inside[rows], weights=weights[rows])),
                 "size": float(np.average(size[rows], weights=weights[rows])),
             }
-            for part, name, rows in _parts(weights > 0, labels, subgroups)
+            for part, name, rows in _parts(y, predictor.target.classes, weights > 0, subgroups)
         ]
     )
 
 
 def _parts(
-    counted: BoolArray, classes: AnyArray | None, subgroups: AnyArray | None
+    y: AnyArray, classes: Sequence[Any], counted: BoolArray, subgroups: AnyArray | None
 ) -> Iterator[tuple[str, str, IntArray]]:
-    """Yield kind, name and rows of each part."""
+    """Yield kind, name and rows of each part that has rows."""
     yield ALL_ROWS, "", np.flatnonzero(counted)
-    for part, names in (("class", classes), ("subgroup", subgroups)):
-        for name in [] if names is None else np.unique(names[counted]):
-            yield part, str(name), np.flatnonzero(counted & (names == name))
+    for code, label in enumerate(classes):
+        rows = np.flatnonzero(counted & (y == code))
+        if len(rows):
+            yield "class", label_text(label), rows
+    if subgroups is not None:
+        for name in np.unique(subgroups[counted]):
+            yield "subgroup", str(name), np.flatnonzero(counted & (subgroups == name))

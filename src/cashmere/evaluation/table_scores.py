@@ -156,6 +156,8 @@ def score_table(
             "Sets by class (by_class) need coverage and a classification model.",
             {"by_class": by_class, "coverage": coverage},
         )
+    if coverage is not None:
+        predictor.check_coverage(coverage)
     codes = predictor.target.encode(y, n_rows=len(frame))
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
     target = predictor.target

@@ -226,6 +226,10 @@ class Predictor:
         outputs = self._of_folds(self._frame(table))
         return np.concatenate([scores.sets(parts, coverage, by_class=by_class) for parts in outputs])
 
+    def check_coverage(self, coverage: float) -> None:
+        """Raise if intervals or sets cannot promise a coverage; errors as for `predict_interval`."""
+        self._scores(coverage)
+
     def _scores(self, coverage: float) -> ConformalScores:
         if self.conformal is None:
             raise UsageError(

@@ -589,7 +589,7 @@ class RunDirectory:
                 "was started with other rows than X and y hold. Use resume=False and another run_directory.",
             )
         structures = [each.structure for each in (self.rows, rows) if each.structure is not None]
-        if len(structures) == 2 and not np.array_equal(structures[0].codes, structures[1].codes):
+        if len(structures) == 2 and not structures[0].equals(structures[1]):
             raise RunDirectoryError(
                 self.folder,
                 f"was started with other {settings.structure_kind} of the rows. Use those from before, or resume=False "

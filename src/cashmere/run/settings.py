@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
@@ -90,20 +91,32 @@ def _label(given: Any, name: str) -> Any:
     return given.item() if isinstance(given, np.generic) else given
 
 
+_LONGEST_GAP = 1e11
+"""In seconds: longer than any table lasts, and short enough for dates in microseconds."""
+
+
 def _gap(given: Any, name: str) -> float | str | None:
-    """Read a number in the unit of a column, or a duration."""
-    if isinstance(given, timedelta | np.timedelta64):
-        return f"{np.format_float_positional(pd.Timedelta(given).total_seconds(), trim='-')}s"
-    if isinstance(given, str):
-        try:
-            given = float(given)
-        except ValueError:
-            with contextlib.suppress(InvalidParameterError):
-                parse_seconds(given, name)
-                return str(given)
-    if given is None or (isinstance(given, int | float | np.number) and 0 < given < math.inf):
-        return None if given is None else float(given)
+    """Read a number in the unit of a column, or a duration, which is written in its largest whole unit."""
+    if given is None:
+        return None
+    with contextlib.suppress(InvalidParameterError, TypeError, ValueError):
+        if isinstance(given, timedelta | np.timedelta64):
+            return _duration(pd.Timedelta(given).total_seconds())
+        if isinstance(given, str) and not re.fullmatch(r"[-+.0-9eE]+", given.strip()):
+            return _duration(parse_seconds(given, name))
+        if not isinstance(given, bool) and 0 < (number := float(given)) < math.inf:
+            return number
     raise InvalidParameterError(name, given, "a positive number, or a time such as '28d' or '12h'")
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as text; a ValueError says that it is none."""
+    if not 0 < seconds <= _LONGEST_GAP:
+        raise ValueError(seconds)
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds % length == 0:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{np.format_float_positional(seconds, trim='-')}s"
 
 
 def _seconds(given: Any, name: str) -> float | None:
