@@ -218,6 +218,14 @@ def test_what_are_no_subgroups_is_refused(rare):
         rare.score_table(X, y, by="a")
 
 
+def test_f1_needs_a_row_of_the_positive_class(rare):
+    X, y = rows(200, 22)
+    found = rare.score_table(X[y == "no"], y[y == "no"], metrics=["f1", "accuracy"])
+    assert np.isnan(found.models.loc[0, "f1"]) and found.intervals["lower"].isna().tolist() == [True, False]
+    by = rare.score_table(X, y, metrics="f1", by=y).subgroups.set_index("subgroup")["score"]
+    assert by.isna().to_dict() == {"all rows": False, "no": True, "yes": False}
+
+
 def test_single_group_has_no_interval(rare):
     X, y = rows(60, 15)
     weight, groups = np.repeat([1, 0], 30), np.repeat(["a", "b"], 30)

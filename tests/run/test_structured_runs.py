@@ -302,6 +302,7 @@ def test_scikit_learn_routes_groups_to_splitter_and_fit():
         ({"time": "b"}, {}, DataError, "cannot order rows in time"),
         ({"time": "day"}, {"gap": 3}, InvalidParameterError, "gap must be a time such as '28d'"),
         ({"groups": "patient"}, {"gap": "3d"}, IncompatibleParametersError, "gap needs time"),
+        ({"groups": "patient", "time": "day"}, {"gap": "3d"}, IncompatibleParametersError, "cannot be used together"),
         ({"time": "day"}, {"gap": -1}, InvalidParameterError, "gap must be a positive number, or a time"),
         ({"groups": "b"}, {"resampling": "5fold"}, DataError, "5 folds need as many groups, but 'b' holds 3"),
         ({"groups": [1, 2, 3]}, {}, DataError, "one value for each of 200 rows"),

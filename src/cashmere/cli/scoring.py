@@ -107,8 +107,9 @@ def score(
             by_class=by_class,
         )
         tell_unseen(predictor, quiet=quiet)
-        if predictor.information.get("class_weight") is not None and sample_weight is None:
-            text = "rows have equal weights here, but the run weighed classes: its own scores are on another scale."
+        what = "classes" if predictor.information.get("class_weight") is not None else "rows"
+        if sample_weight is None and (what == "classes" or predictor.information.get("weighted", False)):
+            text = f"rows have equal weights here, but the run weighed {what}: its own scores are on another scale."
             say(quiet, f"Note: {text}")
         if metric is None and predictor.information.get("custom_metric", False):
             own = predictor.information.get("metric")

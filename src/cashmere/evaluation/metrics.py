@@ -281,6 +281,11 @@ def _one_minus_auc(y: AnyArray, p: Float64, w: Float64 | None) -> float:
 
 def _precision_at_recalls(positive: NDArray[np.bool_], p: Float64, w: Float64 | None) -> float:
     """Average precision: at each distinct probability the precision, times the recall that it adds."""
+    if w is None:  # only the probabilities of positive rows add recall
+        own = np.sort(p[positive])
+        values, counts = np.unique(own, return_counts=True)
+        n_called = len(p) - np.searchsorted(np.sort(p), values)
+        return float(counts @ ((len(own) - np.searchsorted(own, values)) / n_called) / len(own))
     order = np.argsort(-p, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(p[order]) < 0])
     mass = np.ones(len(p)) if w is None else w[order]

@@ -44,6 +44,9 @@ _USUAL = {
     TaskType.REGRESSION: ("rmse", "mae", "r2"),
 }
 _NEEDS_CONTRAST = ("roc_auc", "average_precision", "mcc", "r2")
+_OF_POSITIVE = "f1"
+"""Not defined without a row of the positive class."""
+
 _COVERAGE = 0.95
 _RESAMPLES = 200
 _OTHER_COLUMNS = ("model", "algorithm", "weight")
@@ -181,7 +184,15 @@ def score_table(
         if chosen.ndim == 2:
             certain = as_certain(decide(chosen, predictor.thresholds), chosen.shape[1])
         row_weight = None if weight is None else weight[rows]
-        return np.array([of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight) for m in used])
+        lacks_positive = target.task_type is TaskType.BINARY and not np.any(codes[rows] == target.positive)
+        return np.array(
+            [
+                np.nan
+                if m.name == _OF_POSITIVE and lacks_positive
+                else of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight)
+                for m in used
+            ]
+        )
 
     of_ensemble = losses(combined, counted)
     of_members = np.array([losses(each, counted) for each in members.values()])

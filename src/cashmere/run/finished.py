@@ -186,6 +186,8 @@ class FinishedRun:
             return ""
         rows = counted(self.n_newest, "newest row")
         how = "cashmere refine RUN --refit, or in Python refine_run(RUN, refit=True), fits the members on all rows."
+        if not is_built_in(self.metric):
+            how = "refine_run(RUN, refit=True, own_objects={'metric': ...}) in Python fits the members on all rows."
         return f"Note: no model has seen the {rows}; {how}\n"
 
     def _repeats_line(self) -> str:

@@ -166,6 +166,7 @@ class GrowingModel:
             "custom_metric": not is_built_in(self.builder.metric),
             "monotone": list(self._run.settings.monotone),
             "class_weight": self._run.settings.class_weight,
+            "weighted": self._run.rows.weight is not None,
             "lowest_target": self._lowest_target(),
             "least_prediction": self._least_prediction(),
             "ensemble_loss": self.builder.loss,

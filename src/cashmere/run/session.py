@@ -289,7 +289,9 @@ class Session:
             facts=self.run.store.facts(),
             stop_reason=stop_reason,
             n_new=len(history) - self._n_before,
-            n_newest=len(self.run.splits[-1].validation) if is_in_time(self.run.rows.structure) else 0,
+            n_newest=len(self.run.rows.y) - len(self.run.splits[-1].train)
+            if is_in_time(self.run.rows.structure)
+            else 0,
         )
 
     def _final_ensemble(self, history: History) -> tuple[Predictor | None, float | None]:

@@ -329,6 +329,12 @@ class RunSettings:
     def _check_structure(self) -> None:
         """Raise for groups and time together, and for settings that cannot respect them."""
         structure = self.structure_kind
+        if self.groups is not None and self.time is not None:
+            raise IncompatibleParametersError(
+                "groups and time cannot be used together. Give time to predict later rows from earlier ones, or groups "
+                "to predict rows of new groups.",
+                {"groups": self.groups, "time": self.time},
+            )
         if self.gap is not None and structure is not StructureKind.TIME:
             raise IncompatibleParametersError(
                 f"gap needs time; got {self.gap!r}. Give time, the column by which rows are ordered, or leave out gap.",
@@ -338,12 +344,6 @@ class RunSettings:
             return
         if not isinstance(getattr(self, structure), str):
             raise InvalidParameterError(structure, getattr(self, structure), "the name of a column")
-        if self.groups is not None and self.time is not None:
-            raise IncompatibleParametersError(
-                "groups and time cannot be used together. Give time to predict later rows from earlier ones, or groups "
-                "to predict rows of new groups.",
-                {"groups": self.groups, "time": self.time},
-            )
         if not isinstance(self.resampling, str):
             raise IncompatibleParametersError(
                 f"{structure} and a custom splitter cannot be used together: both decide the folds. Give "
