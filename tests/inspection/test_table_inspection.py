@@ -110,6 +110,20 @@ def test_a_date_that_predicts_alone_is_not_called_a_leak():
     assert dates.columns == ("day",) and "leaks" not in dates.sentence and "random folds" in dates.sentence
 
 
+@pytest.mark.parametrize(("share", "is_named"), [(0.02, True), (0.3, False)])
+def test_half_of_a_rare_class_is_much(share, is_named):
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < share).astype(int)
+    known = np.where(
+        y == 1, rng.random(4000) < 0.8, rng.random(4000) < 0.3 * share
+    )  # known afterwards, and with errors
+    X = pd.DataFrame({"disputed": np.where(known, "yes", "no"), "amount": rng.gamma(2 + y, size=4000)})
+    found = inspect_table(X, y)
+    assert columns_of(found, FindingKind.ALONE) == ({("disputed",)} if is_named else set())
+    if is_named:
+        assert "'disputed' predicts much of a rare class alone" in found.findings[0].sentence
+
+
 @pytest.mark.parametrize(("n_rare", "is_reported"), [(11, True), (30, False)])
 def test_a_rare_class_is_reported(n_rare, is_reported):
     X = pd.DataFrame({"a": np.random.default_rng(3).normal(size=N)})

@@ -46,6 +46,9 @@ _LEAST_LEVELS = 50
 _RARE_ROWS = 10
 """With fewer rows of a class, each fold holds one or two."""
 
+_ALONE_FOR_RARE = 0.5
+"""Skill from which a column seems to know a rare class: honest columns explain little of so few rows."""
+
 _RARE_SHARE = 0.05
 """If a class has a smaller share of the rows, a model that never predicts it seems good."""
 
@@ -214,7 +217,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     classes = _class_sizes(coding, codes)
     is_class = coding is not None and coding.task_type.is_classification
     findings += _about_classes(classes)
-    findings += _about_columns(columns, coded)
+    findings += _about_columns(columns, coded, alone=_ALONE_FOR_RARE if _has_rare_class(classes) else ALONE)
     findings += _about_drift(drifts)
     if (other_notation := kind_hint(frame, schema)) is not None:
         findings.append(Finding(kind=FindingKind.UNREAD, sentence=other_notation))
@@ -331,31 +334,36 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
             "others, or get more rows."
         )
         findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
-    if len(classes) == 2:
+    if _has_rare_class(classes):
         label, n = list(classes.items())[-1]
         share = n / sum(classes.values())
-        if share < _RARE_SHARE:
-            sentence = (
-                f"Class {label!r} has {_percent(share)} of the rows: a model that never predicts it is right in "
-                f"{_percent(1 - share)}. To find it, choose a metric such as balanced_accuracy (--metric), which "
-                "brings a decision threshold."
-            )
-            findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
+        sentence = (
+            f"Class {label!r} has {_percent(share)} of the rows: a model that never predicts it is right in "
+            f"{_percent(1 - share)}. To find it, choose a metric such as balanced_accuracy (--metric), which "
+            "brings a decision threshold."
+        )
+        findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
     return findings
 
 
-def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Finding]:
+def _has_rare_class(classes: dict[Any, int]) -> bool:
+    """Return whether one of two classes is rare."""
+    return len(classes) == 2 and min(classes.values()) < _RARE_SHARE * sum(classes.values())
+
+
+def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, alone: float) -> list[Finding]:
     findings = []
-    alone = sorted((c for c in columns if (c.skill or 0.0) >= ALONE), key=lambda c: -(c.skill or 0.0))
-    dated = [c for c in alone if c.kind is ColumnKind.DATE]
+    strong = sorted((c for c in columns if (c.skill or 0.0) >= alone), key=lambda c: -(c.skill or 0.0))
+    dated = [c for c in strong if c.kind is ColumnKind.DATE]
     for suspects, why in (
-        ([c for c in alone if c not in dated], "What is known only after the target leaks: remove it."),
+        ([c for c in strong if c not in dated], "What is known only after the target leaks: remove it."),
         (dated, "Rows of nearby days are alike: random folds find there what later rows will not have."),
     ):
         if suspects:
             names = tuple(c.name for c in suspects)
             sentence = (
-                f"{named(names)} predict{'s' if len(names) == 1 else ''} the target nearly alone (skill "
+                f"{named(names)} predict{'s' if len(names) == 1 else ''} "
+                f"{'the target nearly alone' if alone == ALONE else 'much of a rare class alone'} (skill "
                 f"{suspects[-1].skill:.3f}{'' if len(names) == 1 else ' or more'}). {why}"
             )
             findings.append(Finding(kind=FindingKind.ALONE, columns=names, sentence=sentence))

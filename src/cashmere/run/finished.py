@@ -97,9 +97,9 @@ class FinishedRun:
             best, constant = facts.joined_losses["single"], facts.joined_losses["constant"]
             unseen_constant = facts.joined_losses["constant_cross_fitted"]
         where = ", on later rows" if self.n_newest else ""
-        cross_fitted = (
-            "" if facts.cross_fitted_loss is None else f" (cross-fitted{where} {self._score(facts.cross_fitted_loss)})"
-        )
+        cross_fitted = " (not cross-fitted, so probably too good)" if history.successes else ""
+        if facts.cross_fitted_loss is not None:
+            cross_fitted = f" (cross-fitted{where} {self._score(facts.cross_fitted_loss)})"
         members = sorted(self.weights.items(), key=lambda item: (-item[1], item[0]))
         listed = ", ".join(f"{self.algorithm_name(n)} #{n} {weight:.2f}" for n, weight in members[:_NAMED])
         more = f", and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
