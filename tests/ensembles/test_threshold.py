@@ -71,9 +71,10 @@ def test_metric_that_is_called_finds_what_the_table_finds(rows):
 
 
 @given(binary_rows())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_f1_of_the_first_class_is_that_of_the_second_with_classes_exchanged(rows):
     y, p, weight = rows
+    assume(np.all(p[:, 0] != p[:, 1]))  # in a tie, the lower class is predicted
     first, second = (get_metric("f1", TaskType.BINARY, positive=code) for code in (0, 1))
     chosen = choose_thresholds(p, y, first, weight=weight)
     exchanged = choose_thresholds(p[:, ::-1], 1 - y, second, weight=weight)[::-1]
