@@ -181,7 +181,7 @@ def _known_moments(moments: AnyArray, gap: float | str, name: str) -> IntArray:
         kind = "dates" if are_dates else "numbers"
         raise InvalidParameterError("gap", gap, f"{expected}, because the times in {name!r} are {kind}")
     width = np.timedelta64(round(1e6 * parse_seconds(gap, "gap")), "us") if isinstance(gap, str) else gap
-    latest = moments - width
+    latest: AnyArray = moments - width
     if not are_dates:
         latest = latest + _ULPS * np.finfo(np.float64).eps * np.maximum(np.abs(moments), width)
     known = np.searchsorted(moments, latest, side="right")

@@ -382,8 +382,8 @@ class RunDirectory:
                 "AutoClassifier(..., run_directory=..., resume=True).fit(X, y)."
             )
             if not searches:
-                given = ", ".join(f"{name!r}: ..." for name in sorted(missing))
-                advice = f"Pass the same object in Python: refine_run(folder, own_objects={{{given}}})."
+                objects = ", ".join(f"{name!r}: ..." for name in sorted(missing))
+                advice = f"Pass the same object in Python: refine_run(folder, own_objects={{{objects}}})."
             if path and missing == {"strategy"}:
                 advice = f"If you trust it, name it again: cashmere resume {folder} --strategy {path}"
             raise RunDirectoryError(folder, f"was started with a custom {' and '.join(sorted(missing))}. {advice}")
