@@ -73,6 +73,11 @@ def test_plain_numbers_bring_no_warning():
     np.testing.assert_allclose(values_of(schema, ["<0.5"]), [0.49995])  # the first row that is below a limit
 
 
+def test_a_text_that_only_begins_like_a_limit_is_none():
+    frame, schema, column = column_of([*NUMBERS, "<unknown>"])
+    assert column.missing_texts == ("<unknown>",) and "limits" not in kind_hint(frame, schema)
+
+
 def test_texts_that_an_early_version_read_as_missing_stay_so():
     schema = column_of([*NUMBERS, "unknown"])[1]
     description = schema.to_json()

@@ -10,6 +10,7 @@ import typer
 from cashmere.cli.app import app
 from cashmere.cli.searching import allow_local_modules
 from cashmere.cli.terminal import (
+    Gap,
     Quiet,
     SpaceName,
     TableName,
@@ -51,10 +52,7 @@ def compare(
     time: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of times: the newest rows are the test set.")
     ] = None,
-    gap: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="With --time: how long a row takes to be known, such as 28d or a number."),
-    ] = None,
+    gap: Gap = None,
     workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of parallel trials.")] = None,
     quiet: Quiet = False,
 ) -> None:

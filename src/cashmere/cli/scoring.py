@@ -186,7 +186,7 @@ def _print(scores: TableScores, coverage: float | None) -> None:
     if scores.subgroups is not None:
         print_whole(_of_subgroups(scores.subgroups))
         print()
-    if scores.covered is not None:
+    if scores.covered is not None and coverage is not None:
         print_whole(_of_coverage(scores.covered, coverage))
         print()
     members = Table(title=plain("Its members, best first"), title_justify="left", box=None, pad_edge=False)
@@ -218,13 +218,14 @@ def _of_subgroups(subgroups: pd.DataFrame) -> Table:
     return grid
 
 
-def _of_coverage(covered: pd.DataFrame, promised: float | None) -> Table:
+def _of_coverage(covered: pd.DataFrame, promised: float) -> Table:
     """Return a line for all rows, each class and each subgroup."""
     from rich.table import Table
 
     what = "sets" if (covered["part"] == "class").any() else "intervals"
-    title = f"Rows within {what} of {100 * (promised or 0):g} %"
-    grid = Table(title=plain(title), title_justify="left", box=None, pad_edge=False)
+    grid = Table(
+        title=plain(f"Rows within {what} of {100 * promised:g} %"), title_justify="left", box=None, pad_edge=False
+    )
     grid.add_column("part", overflow="fold", min_width=8)
     for name in ("rows", "within", "classes" if what == "sets" else "width"):
         grid.add_column(name, justify="right", no_wrap=True)

@@ -15,6 +15,7 @@ from cashmere.cli.app import app
 from cashmere.cli.terminal import (
     INTERRUPTED,
     Categorical,
+    Gap,
     Ignored,
     Quiet,
     RunFolder,
@@ -102,10 +103,7 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Column of times: later rows are predicted from earlier ones."),
     ] = None,
-    gap: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="With --time: how long a row takes to be known, such as 28d or a number."),
-    ] = None,
+    gap: Gap = None,
     sample_weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")
     ] = None,

@@ -77,6 +77,11 @@ class TaskChoice(StrEnum):
     REGRESSION = "regression"
 
 
+Gap = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="With --time: how long a row takes to be known, such as 28d or a number."),
+]
+
 TaskKind = Annotated[
     TaskChoice, typer.Option(metavar="KIND", help="Type of task: auto, binary, multiclass or regression.")
 ]

@@ -87,11 +87,7 @@ def read_dates(texts: pd.Series[str], notation: DateNotation = DateNotation.YEAR
     >>> read_dates(texts, DateNotation.DAY_FIRST).astype("datetime64[m]").astype(str).tolist()
     ['2024-12-31T23:59', '2024-12-31T14:30', '2024-02-01T00:00', 'NaT']
     """
-    texts = texts.astype(object)
-    dates = _read_usual(texts)
-    unread = np.isnat(dates) & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
-    dates[unread] = _read_written(_Written.of(texts[unread]), notation)
-    return dates
+    return _read(texts, notation)[0]
 
 
 def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None:
@@ -119,17 +115,13 @@ def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None
     True
     """
     least = LEAST_SHARE - 1e-12
-    texts = texts.astype(object)
-    dates = _read_usual(texts)
-    unread = np.isnat(dates) & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
-    written = _Written.of(texts[unread])
-    dates[unread] = _read_written(written, DateNotation.YEAR_FIRST)
+    dates, unusual, written = _read(texts, DateNotation.YEAR_FIRST)
     dated = ~np.isnat(dates)
     if shares[dated].sum() >= least:
         return DateNotation.YEAR_FIRST
     parts = written.days.str.extract(_YEAR_LAST)
     is_numbers = parts["year"].notna().to_numpy() & (_is_before_clock(parts) == written.has_clock)
-    of_dates = np.where(np.isnat(written.clocks), 0.0, shares[unread])
+    of_dates = np.where(np.isnat(written.clocks), 0.0, shares[unusual])
     shares_of_days = np.bincount(written.codes, weights=of_dates, minlength=len(parts))
     is_numbers &= shares_of_days > 0
     parts, shares_left = parts[is_numbers], shares_of_days[is_numbers]
@@ -162,6 +154,16 @@ def _without_evidence(parts: pd.DataFrame) -> DateNotation | None:
 def _year_may_be_day(parts: pd.DataFrame, order: DateNotation) -> bool:
     day = parts["first" if order is DateNotation.DAY_FIRST else "second_number"]
     return bool((parts["year"].str.len() == 2).any() and parts["year"].nunique() > day.nunique())
+
+
+def _read(texts: pd.Series[str], notation: DateNotation) -> tuple[NDArray[np.datetime64], BoolArray, _Written]:
+    """Return the wall times of texts, which of them begin like dates other than those of ISO 8601, and these cut."""
+    texts = texts.astype(object)
+    dates = _read_usual(texts)
+    unusual = np.isnat(dates) & texts.str.contains(_BEGINNING).to_numpy(dtype=bool)
+    written = _Written.of(texts[unusual])
+    dates[unusual] = _read_written(written, notation)
+    return dates, unusual, written
 
 
 def _read_usual(texts: pd.Series[str]) -> NDArray[np.datetime64]:
@@ -209,6 +211,7 @@ class _Written:
 
     @classmethod
     def of(cls, texts: pd.Series[str]) -> Self:
+        """Cut texts."""
         halves = np.array([_cut(text) for text in texts], dtype=object).reshape(-1, 2)
         codes, days = pd.factorize(halves[:, 0])
         clock_codes, clocks = pd.factorize(halves[:, 1])

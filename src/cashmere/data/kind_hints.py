@@ -8,6 +8,7 @@ import pandas as pd
 
 from cashmere.base.text import columns_hold
 from cashmere.data.decimal_commas import DECIMAL_COMMA
+from cashmere.data.limits import LIMIT, PLAIN_NUMBER
 from cashmere.data.schema import LEAST_NUMBERS, MOST_OTHERS, ColumnKind, TableSchema
 
 _THOUSANDS = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
@@ -40,7 +41,6 @@ _NOTATIONS = (
 
 _WITH_UNIT = rf"^{_NUMBER}\s*([A-Za-zµ°][A-Za-zµ°²³/]{{0,5}})$"
 _WITH_OTHERS = "numbers and a few other texts"
-_PLAIN_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _FIRST_CELLS = 100
 
 
@@ -98,8 +98,9 @@ def _limit_of(column: pd.Series[Any]) -> str | None:
     """Return the first limit in a column of numbers and limits; None if there is none."""
     if pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind in "mM":
         return None
-    texts = column[column.map(lambda value: isinstance(value, str) and value.lstrip()[:1] in tuple("<>≤≥"))]
-    return None if texts.empty else str(texts.iloc[0]).strip()[:60]
+    texts = _distinct(column.dropna())
+    limits = texts[texts.str.fullmatch(LIMIT)]
+    return None if limits.empty else limits.iloc[0][:60]
 
 
 def _columns_hold(columns: list[tuple[str, str]], what: str) -> str:
@@ -123,9 +124,9 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
         texts = _distinct(column)
         if len(texts) >= LEAST_NUMBERS and _unit(texts) == unit:
             return f"numbers with the unit {unit}", "remove the unit", texts.iloc[0][:60]
-    if 2 * first.str.fullmatch(_PLAIN_NUMBER).sum() > len(first):
+    if 2 * first.str.fullmatch(PLAIN_NUMBER).sum() > len(first):
         texts = _distinct(column)
-        others = texts[~texts.str.fullmatch(_PLAIN_NUMBER)]
+        others = texts[~texts.str.fullmatch(PLAIN_NUMBER)]
         if len(texts) - len(others) >= LEAST_NUMBERS and 0 < len(others) <= MOST_OTHERS:
             return _WITH_OTHERS, "remove these texts", others.iloc[0][:60]
     return None

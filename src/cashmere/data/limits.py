@@ -7,7 +7,8 @@ import pandas as pd
 
 from cashmere.base.arrays import Float64
 
-LIMIT = r"\s*([<>]=?|[≤≥])\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*"
+PLAIN_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+LIMIT = rf"\s*([<>]=?|[≤≥])\s*({PLAIN_NUMBER})\s*"
 
 _BEYOND = 1e-4
 """How far beyond a limit its numbers are, relative to it: enough to tell them from the limit itself in 32 bits."""

@@ -144,15 +144,14 @@ class RowStructure:
 
     @property
     def first_begin(self) -> int:
-        """Return the first moment at which at least as many rows are known as have to be predicted from then on.
+        """The first moment at which at least as many rows are known as have to be predicted from then on.
 
         From there on, folds in time validate. Without a gap, the newer half of the rows begins there.
         """
         rows_before = np.concatenate([[0], np.cumsum(np.bincount(self.codes))])
-        n_moments = len(rows_before) - 1
-        known = rows_before[self.known_moments]
         left = rows_before[-1] - rows_before[:-1]
-        return min(int(np.argmax(known >= left)) if (known >= left).any() else n_moments - 1, n_moments - 1)
+        moments = np.flatnonzero(rows_before[self.known_moments] >= left)
+        return int(moments[0]) if len(moments) else len(left) - 1
 
     def equals(self, other: RowStructure) -> bool:
         """Return whether splits of another structure are the same."""

@@ -56,8 +56,7 @@ def structured_folds(
         raise _too_few(structure, n_folds)
     if structure.kind is StructureKind.TIME:
         n_rows = len(structure.codes)
-        newer = n_rows // 2 if structure.known is None else _rows_from(structure, structure.first_begin)
-        block = max(1, newer // n_folds)
+        block = max(1, _newer_rows(structure) // n_folds)
         return _chain(structure, [n_rows - left * block for left in range(n_folds, 0, -1)])
     part = _deal(structure.codes, n_folds, rng, classes)
     return [Fold(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(n_folds)]
@@ -85,7 +84,7 @@ def structured_holdout(
     n_rows = len(structure.codes)
     if structure.kind is StructureKind.TIME:
         if structure.known is not None:
-            n_validation = min(n_validation, _rows_from(structure, structure.first_begin))
+            n_validation = min(n_validation, _newer_rows(structure))
         return _chain(structure, [n_rows - n_validation])[0]
     n_parts = int(np.clip(round(n_rows / n_validation), 2, structure.most_folds))
     part = _deal(structure.codes, n_parts, rng, classes)
@@ -93,8 +92,11 @@ def structured_holdout(
     return Fold(np.flatnonzero(part != chosen), np.flatnonzero(part == chosen))
 
 
-def _rows_from(structure: RowStructure, moment: int) -> int:
-    return int(np.sum(structure.codes >= moment))
+def _newer_rows(structure: RowStructure) -> int:
+    """Return how many rows validate in time: half of them, or with a gap those from `RowStructure.first_begin` on."""
+    if structure.known is None:
+        return len(structure.codes) // 2
+    return int(np.sum(structure.codes >= structure.first_begin))
 
 
 def _too_few(structure: RowStructure, n_folds: int) -> DataError:

@@ -288,7 +288,7 @@ def _precision_at_recalls(positive: NDArray[np.bool_], p: Float64, w: Float64 | 
         return float(counts @ ((len(own) - np.searchsorted(own, values)) / n_called) / len(own))
     order = np.argsort(-p, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(p[order]) < 0])
-    mass = np.ones(len(p)) if w is None else w[order]
+    mass = w[order]
     hits = np.add.reduceat(mass * positive[order], starts)
     called = np.cumsum(np.add.reduceat(mass, starts))
     precision = np.divide(np.cumsum(hits), called, out=np.zeros_like(called), where=called > 0)

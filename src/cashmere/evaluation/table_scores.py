@@ -44,9 +44,7 @@ _USUAL = {
     TaskType.REGRESSION: ("rmse", "mae", "r2"),
 }
 _NEEDS_CONTRAST = ("roc_auc", "average_precision", "mcc", "r2")
-_OF_POSITIVE = "f1"
-"""Not defined without a row of the positive class."""
-
+_NEEDS_POSITIVE = ("f1",)
 _COVERAGE = 0.95
 _RESAMPLES = 200
 _OTHER_COLUMNS = ("model", "algorithm", "weight")
@@ -184,14 +182,8 @@ def score_table(
         if chosen.ndim == 2:
             certain = as_certain(decide(chosen, predictor.thresholds), chosen.shape[1])
         row_weight = None if weight is None else weight[rows]
-        lacks_positive = target.task_type is TaskType.BINARY and not np.any(codes[rows] == target.positive)
         return np.array(
-            [
-                np.nan
-                if m.name == _OF_POSITIVE and lacks_positive
-                else of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight)
-                for m in used
-            ]
+            [of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight, target.positive) for m in used]
         )
 
     of_ensemble = losses(combined, counted)
@@ -309,17 +301,21 @@ def usual_metrics(predictor: Predictor, own: Metric | None = None) -> list[Metri
     return [own, *(metric for metric in usual if metric.name != own.name)]
 
 
-def _loss(metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | None) -> float:
-    """Return a loss; NaN where the metric is not defined: rank metrics of one class, R2 of one value."""
+def _loss(metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | None, positive: int) -> float:
+    """Return a loss; NaN where the metric is not defined: rank metrics of one class, R2 of one value, F1 of no row."""
     if metric.name in _NEEDS_CONTRAST and np.all(y == y[0]):
+        return np.nan
+    if metric.name in _NEEDS_POSITIVE and not np.any(y == positive):
         return np.nan
     return metric.loss(y, predictions, weight)
 
 
-def _loss_if_defined(metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | None) -> float:
+def _loss_if_defined(
+    metric: Metric, y: AnyArray, predictions: AnyArray, weight: Float64 | None, positive: int
+) -> float:
     """Return a loss, or NaN if a custom metric needs more, such as every class, than a draw of few rows has."""
     try:
-        return _loss(metric, y, predictions, weight)
+        return _loss(metric, y, predictions, weight, positive)
     except MetricError:
         return np.nan
 

@@ -217,7 +217,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     classes = _class_sizes(coding, codes)
     is_class = coding is not None and coding.task_type.is_classification
     findings += _about_classes(classes)
-    findings += _about_columns(columns, coded, alone=_ALONE_FOR_RARE if _has_rare_class(classes) else ALONE)
+    findings += _about_columns(columns, coded, for_rare=_has_rare_class(classes))
     findings += _about_drift(drifts)
     if (other_notation := kind_hint(frame, schema)) is not None:
         findings.append(Finding(kind=FindingKind.UNREAD, sentence=other_notation))
@@ -351,8 +351,9 @@ def _has_rare_class(classes: dict[Any, int]) -> bool:
     return len(classes) == 2 and min(classes.values()) < _RARE_SHARE * sum(classes.values())
 
 
-def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, alone: float) -> list[Finding]:
+def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, for_rare: bool) -> list[Finding]:
     findings = []
+    alone, predicted = (_ALONE_FOR_RARE, "much of a rare class") if for_rare else (ALONE, "the target nearly")
     strong = sorted((c for c in columns if (c.skill or 0.0) >= alone), key=lambda c: -(c.skill or 0.0))
     dated = [c for c in strong if c.kind is ColumnKind.DATE]
     for suspects, why in (
@@ -362,8 +363,7 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, alone: 
         if suspects:
             names = tuple(c.name for c in suspects)
             sentence = (
-                f"{named(names)} predict{'s' if len(names) == 1 else ''} "
-                f"{'the target nearly alone' if alone == ALONE else 'much of a rare class alone'} (skill "
+                f"{named(names)} predict{'s' if len(names) == 1 else ''} {predicted} alone (skill "
                 f"{suspects[-1].skill:.3f}{'' if len(names) == 1 else ' or more'}). {why}"
             )
             findings.append(Finding(kind=FindingKind.ALONE, columns=names, sentence=sentence))

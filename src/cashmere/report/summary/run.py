@@ -43,9 +43,8 @@ from cashmere.storage.trial_tables import (
 _HINT_LIMIT = 2000
 """Characters of a warning about the table."""
 
-
 _UNSHOWN = ("own_objects", "metric_name", "metric_greater_is_better")
-"""Settings that describe others."""
+"""Left out of the report, as they describe other settings."""
 
 
 def summarise_run(folder: str | Path) -> dict[str, Any]:
