@@ -14,6 +14,7 @@ import pytest
 
 from cashmere.base.cores import threads_per_worker
 from cashmere.exceptions import UsageError
+from cashmere.execution import fork_server
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.inside_worker import CheckpointSender
 from cashmere.execution.limits import Limits
@@ -23,6 +24,21 @@ from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
 from contracts.executor_contract import Checkpointing, ExecutorContract, square, talking, trial
+
+
+def descendants():
+    """Return the numbers of all processes that this one has started, and that these have."""
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+@pytest.fixture
+def no_fork_server(monkeypatch):
+    """Let the test start the first fork server of this process, and end those that it has started."""
+    servers = {}
+    monkeypatch.setattr(fork_server, "_servers", servers)
+    yield
+    for server in servers.values():
+        server.end()
 
 
 class TestInProcessExecutor(ExecutorContract):
@@ -90,11 +106,11 @@ class TestWorkerProcessExecutor(ExecutorContract):
             new_executor.submit(square, trial(0))
 
     def test_workers_start_before_there_is_a_trial(self):
-        before = {child.pid for child in psutil.Process().children()}
+        before = descendants()
         executor = self.make()
         try:
             deadline = time.monotonic() + 30
-            while len({child.pid for child in psutil.Process().children()} - before) < executor.n_workers:
+            while len(descendants() - before) < 2 * executor.n_workers:  # guards and workers
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
         finally:
@@ -116,24 +132,27 @@ class TestWorkerProcessExecutor(ExecutorContract):
         finally:
             executor.shutdown()
 
-    def test_shutdown_does_not_wait_for_workers_that_start(self):
-        before = {child.pid for child in psutil.Process().children()}
+    def test_shutdown_does_not_wait_for_workers_that_start(self, no_fork_server):
+        before = descendants()
         executor = self.make()
         future = executor.submit(square, trial(0))
-        while not (started := {child.pid for child in psutil.Process().children()} - before):
+        while not (servers := descendants() - before):
             time.sleep(0.001)
         start = time.perf_counter()
         executor.shutdown()
         assert time.perf_counter() - start < 3
-        assert not any(psutil.pid_exists(pid) for pid in started)
+        deadline = time.monotonic() + 30
+        while descendants() - before != servers:  # workers that were asked for start, find nothing to do and end
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         assert future.cancelled() or future.result().status in (TrialStatus.ABORTED, TrialStatus.SUCCESS)
 
-    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self):
-        before = {child.pid for child in psutil.Process().children()}
+    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self, no_fork_server):
+        before = descendants()
         executor = self.make()
         try:
             future = executor.submit(square, trial(0))
-            while not (started := {child.pid for child in psutil.Process().children()} - before):
+            while not (started := descendants() - before):
                 time.sleep(0.001)
             for pid in started:
                 while psutil.Process(pid).cmdline() == psutil.Process().cmdline():
@@ -141,6 +160,7 @@ class TestWorkerProcessExecutor(ExecutorContract):
                 # Out of our process group long before Python runs in it.
                 assert os.getpgid(pid) != os.getpgid(0)
             assert future.result(timeout=60).status is TrialStatus.SUCCESS
+            assert not {os.getpgid(pid) for pid in descendants() - before} & {os.getpgid(0)}
         finally:
             executor.shutdown()
 
@@ -168,22 +188,22 @@ def test_paths_in_the_module_search_path_do_not_matter(monkeypatch, tmp_path):
         executor.shutdown()
 
 
-def kill_new_worker(known=()):
-    """Wait for a new child of this process, kill it at once, and return its number."""
-    while not (new := {child.pid for child in psutil.Process().children()} - set(known)):
+def kill_new_server(known):
+    """Wait for a new child of this process, kill it at once, and return the numbers of all it is known to have had."""
+    while not (new := {child.pid for child in psutil.Process().children()} - known):
         time.sleep(0.001)
     for pid in new:
         os.kill(pid, signal.SIGKILL)
-    return new
+    return known | new
 
 
-def test_worker_killed_while_it_starts_is_no_bug_of_the_executor():
+def test_worker_killed_while_it_starts_is_no_bug_of_the_executor(no_fork_server):
     known = {child.pid for child in psutil.Process().children()}
     executor = WorkerProcessExecutor(1)
     try:
-        known |= kill_new_worker(known)  # the one started ahead, which the first trial replaces
+        known = kill_new_server(known)  # of the worker started ahead, which the first trial replaces
         future = executor.submit(square, trial(0))
-        kill_new_worker(known)
+        kill_new_server(known)
         error = future.result(timeout=60).error
         assert error.kind is CauseKind.WORKER_NOT_READY
         assert "ended while it started" in str(error)

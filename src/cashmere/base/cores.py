@@ -7,6 +7,14 @@ import os
 
 from cashmere.base.control_groups import cpu_quota
 
+_MOST_WORKERS = 4
+"""With a lookahead of 8, a run is then the same on every machine."""
+
+
+def default_workers(lookahead: int | None = None) -> int:
+    """Return how many trials run at a time unless the user says otherwise: one per core, at most 4 or `lookahead`."""
+    return min(_MOST_WORKERS, available_cores(), lookahead or _MOST_WORKERS)
+
 
 def threads_per_worker(n_workers: int) -> int:
     """Return the cores each worker may use: cores / workers, at least 1."""

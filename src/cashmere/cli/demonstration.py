@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.searching import make_progress, seconds_since_start, tell
+from cashmere.cli.searching import expect_trials, make_progress, seconds_since_start, tell
 from cashmere.cli.terminal import say, typed_errors
 
 
@@ -25,6 +25,7 @@ def demo(
 ) -> None:
     """Run a demonstration. Fits an ensemble to the table credit-g and scores it on unseen rows."""
     with typed_errors():
+        expect_trials(workers)
         from sklearn.model_selection import train_test_split
 
         from cashmere.data.demo import DEMO_TARGET, demo_table

@@ -87,7 +87,7 @@ def pretrain(
     leaves this machine.
     """
     with typed_errors(), contextlib.ExitStack() as stack:
-        from cashmere.base.cores import available_cores
+        from cashmere.base.cores import default_workers
         from cashmere.base.interrupts import stop_on_interrupt
         from cashmere.exceptions import DataError, MissingParameterError
         from cashmere.execution.engines import open_cluster
@@ -112,7 +112,7 @@ def pretrain(
         n_missing = 0
         cluster = stack.enter_context(open_cluster(scheduler, n_threads=1))
         if workers is None:
-            workers = min(4, available_cores()) if cluster is None else cluster.n_trials(MEMORY_MIB)
+            workers = default_workers() if cluster is None else cluster.n_trials(MEMORY_MIB)
         with stop_on_interrupt() as interrupted:
             if data is not None:
                 tables = find_tables(data, group=group, target=target)

@@ -184,6 +184,8 @@ def fit(
     """Search for the best set of models. Everything is kept in a run directory."""
     allow_local_modules(strategy)
     with typed_errors(out):
+        if scheduler is None:
+            expect_trials(workers, lookahead)
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import as_categories, read_table, take_column
         from cashmere.data.row_structure import take_structure
@@ -292,6 +294,14 @@ def resume(
             say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
         elif finished.n_new == 0:
             say(quiet, "No further trial finished in this time; add more with --budget.")
+
+
+def expect_trials(workers: int | None, lookahead: int | None = None) -> None:
+    """Let the imports of workers run beside those of the command, the reading of the table and the preparation."""
+    from cashmere.base.cores import default_workers, threads_per_worker
+    from cashmere.execution.fork_server import expect_workers
+
+    expect_workers(threads_per_worker(workers or default_workers(lookahead)))
 
 
 def allow_local_modules(strategy: str | None) -> None:

@@ -1,7 +1,4 @@
-"""The guard of a worker process: a process between coordinator and worker that outlives both and clears up.
-
-It imports next to nothing, to stay small and because every worker waits for it.
-"""
+"""The guard of a worker process: a process between coordinator and worker that outlives both and clears up."""
 
 from __future__ import annotations
 
@@ -54,10 +51,18 @@ def guard_this_process(coordinator: int) -> int:
 
 def end_with_parent_and_adopt(number: signal.Signals) -> None:
     """Get a signal when the parent ends, and adopt descendants whose own parent has ended (Linux)."""
+    signal_at_end_of_parent(number)
+    _control_process(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def signal_at_end_of_parent(number: signal.Signals) -> None:
+    """Get a signal when the thread ends that started this process, and again when its process ends (Linux)."""
+    _control_process(_PR_SET_PDEATHSIG, number)
+
+
+def _control_process(option: int, value: int) -> None:
     with contextlib.suppress(OSError, AttributeError):
-        prctl = ctypes.CDLL(None, use_errno=True).prctl
-        prctl(_PR_SET_PDEATHSIG, number)
-        prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        ctypes.CDLL(None, use_errno=True).prctl(option, value)
 
 
 def _give_up_streams() -> None:

@@ -31,8 +31,8 @@ _SHARE_TO_END = 0.05
 def serve(parent: int, log: str) -> None:
     """Answer every task that arrives on standard input with its outcome on standard output, until the input ends.
 
-    The first answer is the number of this process: the worker is ready. Learners see neither stream: their input is
-    empty, their output goes to the log.
+    The first answer, the numbers of `parent` and of this process, says that the worker is ready. Learners see neither
+    stream: their input is empty, their output goes to the log.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def serve(parent: int, log: str) -> None:
         # The signal works even inside native code; adopted grandchildren can be found and killed.
         end_with_parent_and_adopt(signal.SIGKILL)
     threading.Thread(target=exit_with_parent, args=(parent,), daemon=True).start()
-    _warm_up()
-    write_message(answers, pack(os.getpid()))
+    warm_up()
+    write_message(answers, pack((parent, os.getpid())))
     while (task := read_message(tasks)) is not None:
         _use_streams(streams)  # the last learner may have closed them
         answer = _answer(task, answers)
@@ -82,7 +82,7 @@ def exit_with_parent(parent: int) -> None:
     os._exit(1)
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """Import what every trial needs, so that it does not count as time of the first trial."""
     import sklearn.pipeline  # noqa: F401
 

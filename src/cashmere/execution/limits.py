@@ -111,7 +111,7 @@ def kill_descendants(pid: int) -> int:
     with contextlib.suppress(psutil.Error):
         root = psutil.Process(pid)
         for _ in range(10):  # a fork bomb may be faster than one sweep
-            children = [c for c in root.children(recursive=True) if _alive(c)]
+            children = [c for c in root.children(recursive=True) if is_alive(c)]
             if not children:
                 break
             found += len(children)
@@ -149,7 +149,8 @@ def _proportional(process: psutil.Process) -> int:
     return int(getattr(memory, "pss", memory.rss))
 
 
-def _alive(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs; one that has ended and whose parent has not noticed does not."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:

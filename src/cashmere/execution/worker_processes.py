@@ -17,6 +17,7 @@ from cashmere.base.cores import threads_per_worker
 from cashmere.base.memory import total_memory
 from cashmere.exceptions import UsageError
 from cashmere.execution.exception_cause import cause_of_exception
+from cashmere.execution.fork_server import worker_environment
 from cashmere.execution.limits import Limits, ProcessWatch, kill_descendants
 from cashmere.execution.messages import FINAL, pack
 from cashmere.execution.outcome_check import restored_checkpoint, restored_outcome
@@ -236,17 +237,11 @@ class _Slot(threading.Thread):
             If it cannot be started, ends while it starts (ChildProcessError), or is not ready in time (TimeoutError).
         """
         if self._worker is None:
-            environment = {
-                "OMP_NUM_THREADS": str(self._n_threads),
-                # Sums in BLAS depend on its number of threads, and through iterative solvers, so do losses. With one
-                # thread, a run is the same for any number of workers.
-                "OPENBLAS_NUM_THREADS": "1",
-                "MKL_NUM_THREADS": "1",
-                "OMP_WAIT_POLICY": "PASSIVE",
-            }
             # No answer can be longer than the memory that its worker may use.
             longest_mib = self._limits.memory_mib or total_memory()
-            self._worker = WorkerProcess(environment=environment, log=self._log, longest_mib=longest_mib)
+            self._worker = WorkerProcess(
+                environment=worker_environment(self._n_threads), log=self._log, longest_mib=longest_mib
+            )
             end = time.monotonic() + _START_SECONDS
             while not self._worker.is_ready(_POLL_SECONDS):
                 if self._closed.is_set():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, IntArray
-from cashmere.base.cores import available_cores
+from cashmere.base.cores import default_workers
 from cashmere.base.text import counted
 from cashmere.data.frames import has_labels, to_frame
 from cashmere.data.kind_hints import kind_hint
@@ -53,7 +53,6 @@ _RARE_SHARE = 0.05
 """If a class has a smaller share of the rows, a model that never predicts it seems good."""
 
 _COPIES_SHARE = 0.01
-_MOST_WORKERS = 4
 _READ_AS = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATE: "dates", ColumnKind.BOOLEAN: "truth values"}
 
 
@@ -237,7 +236,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
             len(frame),
             coded.values.shape[1],
             max(len(classes), 1),
-            workers=min(available_cores(), _MOST_WORKERS),
+            workers=default_workers(),
         ),
     )
 

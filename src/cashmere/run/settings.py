@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from cashmere.base.cores import available_cores
+from cashmere.base.cores import default_workers
 from cashmere.base.text import is_dotted_path
 from cashmere.data.class_weights import ClassWeight, read_class_weight
 from cashmere.data.monotone import read_monotone
@@ -37,9 +37,6 @@ _DECISIONS = ("auto", "tune", "none")
 
 _BUDGET = Budget(seconds=600.0)
 """Default budget of a call: ten minutes, as in the preset ``balanced``."""
-
-_MOST_WORKERS = 4
-"""Largest default number of workers: with a lookahead of 8, a run is then the same on every machine."""
 
 _LOOKAHEAD = 8
 """Default, unless `_LOOKAHEAD_PER_WORKER` times the workers is more, so that a free worker finds a trial waiting."""
@@ -467,7 +464,7 @@ class RunSettings:
             return self.n_workers
         if self.isolation == "none":
             return 1
-        return min(_MOST_WORKERS, available_cores(), self.lookahead or _MOST_WORKERS)
+        return default_workers(self.lookahead)
 
     @property
     def lookahead_of_study(self) -> int:
