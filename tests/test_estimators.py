@@ -602,16 +602,14 @@ def test_fits_leave_no_files_threads_or_processes_behind():
     import threading
 
     import psutil
+    from processes import descendants
 
     X, y = load_iris(return_X_y=True)
     me = psutil.Process()
 
     def held():
         gc.collect()
-        workers = [
-            p for p in me.children(recursive=True) if "cashmere.execution.inside_worker" in " ".join(p.cmdline())
-        ]
-        return me.num_fds(), threading.active_count(), len(workers)
+        return me.num_fds(), threading.active_count(), len(descendants())
 
     def targets():
         """The targets of the descriptors, if the system reports them."""

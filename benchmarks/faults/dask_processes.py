@@ -15,6 +15,8 @@ from pathlib import Path
 import distributed
 import psutil
 
+from cashmere.execution.process_names import FORK_SERVER
+
 N_WORKERS = 2
 
 TTL_SECONDS = 3.0
@@ -116,7 +118,8 @@ class DaskProcesses:
         """Wait until no process below the workers and no task is left; return those that are, "" if none."""
 
         def kept() -> str:
-            below = [child for worker in self.workers for child in worker.children(recursive=True)]
+            children = [child for worker in self.workers for child in worker.children(recursive=True)]
+            below = [child for child in children if child.name() != FORK_SERVER]
             with self.client() as client:
                 tasks = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
             return ", ".join(map(str, [*below, *tasks]))

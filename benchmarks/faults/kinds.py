@@ -17,6 +17,7 @@ import psutil
 
 from benchmarks.faults.commands import Command, Ending
 from benchmarks.faults.outcome import FaultOutcome
+from cashmere.execution.process_names import WORKER
 
 STRATEGIES = ("random", "bo", "divbo")
 
@@ -353,9 +354,9 @@ def workers(coordinator: int) -> list[int]:
     """Return the IDs of the worker processes of a coordinator."""
     found = []
     with contextlib.suppress(psutil.Error):
-        for process in psutil.Process(coordinator).children():
+        for process in psutil.Process(coordinator).children(recursive=True):
             with contextlib.suppress(psutil.Error):
-                if "cashmere.execution.inside_worker" in " ".join(process.cmdline()):
+                if process.name() == WORKER:
                     found.append(process.pid)
     return found
 

@@ -30,7 +30,7 @@ NAMES = {
 PEERS = (OURS, *NAMES)
 AUTOGLUON = ("autogluon", "autogluon_torch")
 LONGER_PEERS = (OURS, "autogluon")
-"""Peers that have run for 300 s, too."""
+"""Peers that have run for 300 s, too, on the first tables."""
 
 UNUSED = ("mfeat-fourier", "waveform-5000")
 """Tables of the match on which nothing of the package was ever chosen."""

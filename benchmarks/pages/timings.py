@@ -17,6 +17,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _selection()
     yield _latent()
     yield _large_start()
+    yield _worker_start()
 
 
 def _trees_of_lightgbm() -> Body:
@@ -95,5 +96,20 @@ def _large_start() -> Body:
     return Body(
         header="| rows | its cells at 4 bytes | CPU seconds to the start: before | after | peak until then: before "
         "| after |",
+        lines=tuple(lines),
+    )
+
+
+def _worker_start() -> Body:
+    """Return the table of seconds until workers are ready, and of their memory."""
+    median = kept("worker_start").groupby(["start", "workers"])[["seconds", "memory_mib"]].median()
+    starts = ("spawned", "forked", "forked again")
+    lines = []
+    for n in sorted(median.index.get_level_values("workers").unique()):
+        seconds = (f"{median.loc[(start, n), 'seconds']:.2f}" for start in starts)
+        memory = (f"{median.loc[(start, n), 'memory_mib']:,.0f} MiB" for start in starts[:2])
+        lines.append(row(f"{n:.0f}", *seconds, *memory))
+    return Body(
+        header="| workers | ready after: imports in each | forked | forked again | memory: imports in each | forked |",
         lines=tuple(lines),
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import running
+from processes import coordinator_of_trial, running
 from ray_clusters import local_ray
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -53,8 +53,8 @@ def folders_of_sites():
 
 
 def kill_actor():
-    """Kill the actor from a trial, whose parent is a guard, whose parent is the process of the actor."""
-    psutil.Process().parent().parent().kill()
+    """Kill the actor from a trial."""
+    coordinator_of_trial().kill()
     time.sleep(60)
 
 
@@ -93,7 +93,7 @@ def test_actor_that_hangs_is_lost_and_its_late_outcome_is_ignored(executor, tmp_
 
     def stop_once(trial):
         if not (tmp_path / "pid").exists():
-            actor = psutil.Process().parent().parent()
+            actor = coordinator_of_trial()
             (tmp_path / "pid").write_text(str(actor.pid))
             actor.suspend()
         return square(trial)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import psutil
 import pytest
+from processes import descendants
 
 from cashmere.execution import sites
 from cashmere.execution.limits import Limits
@@ -10,23 +10,19 @@ from contracts.cluster_executor_contract import wait_until
 from contracts.executor_contract import square, trial
 
 
-def n_children():
-    return len(psutil.Process().children(recursive=True))
-
-
 def test_site_ends_its_processes_before_it_gives_up_its_files(monkeypatch, tmp_path):
     monkeypatch.setattr(sites, "_IDLE_SECONDS", 0.3)
     monkeypatch.setattr(sites, "_UNUSED_SECONDS", 1.5)
     left = []
-    before = n_children()
+    before = len(descendants())
     site = Site(square, Limits(), folder=tmp_path, leave=lambda: left.append(True))
     assert site.run(trial(0), lambda: True).loss == 0.25
-    assert n_children() > before
-    wait_until(lambda: n_children() == before)
+    assert len(descendants()) > before
+    wait_until(lambda: len(descendants()) == before)
     assert not left
     assert site.run(trial(1), lambda: True).loss == 0.25
     wait_until(lambda: site.is_closed)
-    assert n_children() == before
+    assert len(descendants()) == before
     wait_until(lambda: left)
     assert site.run(trial(2), lambda: True) is None
 

@@ -12,10 +12,9 @@ from dataclasses import replace
 
 import distributed
 import numpy as np
-import psutil
 import pytest
 from dask_clusters import dask_process, two_workers
-from processes import running, wait_until
+from processes import descendants, running, wait_until
 from sklearn.base import clone
 from typer.testing import CliRunner
 
@@ -70,7 +69,7 @@ def test_command_runs_on_the_cluster(client, on_one_machine, tmp_path):
 
 def processes_of_trials(client):
     """Return how many processes each Dask worker has started."""
-    return list(client.run(lambda: len(psutil.Process().children(recursive=True))).values())
+    return list(client.run(lambda: len(descendants())).values())
 
 
 @pytest.mark.slow

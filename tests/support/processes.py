@@ -8,6 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import psutil
+
+from cashmere.execution.process_names import FORK_SERVER
+
 
 @contextlib.contextmanager
 def running(command: Sequence[object], **options: Any) -> Iterator[subprocess.Popen[Any]]:
@@ -25,6 +29,16 @@ def running(command: Sequence[object], **options: Any) -> Iterator[subprocess.Po
             yield process
         finally:
             process.kill()
+
+
+def descendants() -> set[int]:
+    """Return the numbers of all processes below this one, but for fork servers, which stay for a while."""
+    return {child.pid for child in psutil.Process().children(recursive=True) if child.name() != FORK_SERVER}
+
+
+def coordinator_of_trial() -> psutil.Process:
+    """Return, in a trial, the process for which it runs: above the worker are a guard and the fork server."""
+    return psutil.Process().parents()[2]
 
 
 def wait_until(

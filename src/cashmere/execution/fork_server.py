@@ -76,7 +76,7 @@ def module_search_path() -> list[str]:
 
 
 class ForkServer:
-    """A process that forks workers on request. It ends with this one, and when it has been idle for minutes.
+    """A process that forks workers on request. It ends with this one, and half a minute after its last worker.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class ForkServer:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM, json.dumps(module_search_path()), str(os.getpid())],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, **environment},

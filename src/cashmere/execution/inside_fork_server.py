@@ -16,8 +16,9 @@ from typing import Any, NoReturn
 
 from cashmere.execution.guard import guard_this_process, signal_at_end_of_parent
 from cashmere.execution.inside_worker import serve, warm_up
+from cashmere.execution.process_names import FORK_SERVER, GUARD, WORKER, name_process
 
-_IDLE_SECONDS = 300.0
+_IDLE_SECONDS = 30.0
 """How long the process stays after its last request, once all its workers have ended."""
 
 
@@ -32,6 +33,7 @@ def serve_forks(coordinator: int) -> None:
     coordinator : int
         Process number of the parent of this process: this one ends with it.
     """
+    name_process(FORK_SERVER)
     server = os.getpid()
 
     def end_without_coordinator(*_: object) -> None:
@@ -84,7 +86,9 @@ def _become_worker(server: int, tasks: int, results: int, request: dict[str, Any
         for target, descriptor in enumerate((tasks, results)):
             os.dup2(descriptor, target)
             os.close(descriptor)
+        name_process(GUARD)
         guard = guard_this_process(server)
+        name_process(WORKER)
         _take_over(request)
         serve(guard, request["log"])
         os._exit(0)

@@ -63,10 +63,10 @@ def start_worker(environment: Mapping[str, str], log: Path | None) -> StartedWor
     OSError
         If no process can be started.
     """
-    return _Forked(environment, log) if GUARDED else _Spawned(environment, log)
+    return ForkedWorker(environment, log) if GUARDED else SpawnedWorker(environment, log)
 
 
-class _Forked:
+class ForkedWorker:
     """A guard and its worker, forked by the fork server."""
 
     def __init__(self, environment: Mapping[str, str], log: Path | None) -> None:
@@ -75,15 +75,18 @@ class _Forked:
         self._has_ended = False
 
     def recognise(self, parent: int) -> None:
+        """Take the process number of the guard."""
         try:
             self._guard = psutil.Process(parent)
         except psutil.NoSuchProcess:
             self._has_ended = True
 
     def has_ended(self) -> bool:
+        """Return whether the guard is known to have ended."""
         return self._has_ended or (self._guard is not None and not is_alive(self._guard))
 
     def kill(self) -> None:
+        """Let the guard kill everything; if it takes too long, kill it as well."""
         if self._guard is None or self._has_ended:
             return  # a worker that has not answered yet ends as soon as `messages` is closed
         with contextlib.suppress(psutil.Error):
@@ -93,7 +96,7 @@ class _Forked:
             kill_tree(self._guard.pid)
 
 
-class _Spawned:
+class SpawnedWorker:
     """A process of its own, without a guard."""
 
     def __init__(self, environment: Mapping[str, str], log: Path | None) -> None:
@@ -115,9 +118,11 @@ class _Spawned:
         """Do nothing: it is a child of this process."""
 
     def has_ended(self) -> bool:
+        """Return whether the process has ended."""
         return self._process.poll() is not None
 
     def kill(self) -> None:
+        """End the worker and everything it has started."""
         if not self.has_ended():  # otherwise its number may belong to another process by now
             kill_tree(self._process.pid)
             self._process.wait()

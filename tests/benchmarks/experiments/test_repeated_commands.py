@@ -32,7 +32,15 @@ from benchmarks.experiments.divbo import surrogate_curve
 from benchmarks.experiments.latent import left_out
 from benchmarks.pages.kept_rows import RESULTS
 from benchmarks.runs.row_file import RowFile
-from benchmarks.timings import coordinator, deadline, large_start, onnx_certificates, refining, suggestion_time
+from benchmarks.timings import (
+    coordinator,
+    deadline,
+    large_start,
+    onnx_certificates,
+    refining,
+    suggestion_time,
+    worker_start,
+)
 
 FEATURES = features.FeatureRow(
     table="small", seed=0, rows=4000, learner="mlp", features="none", validation_loss=0.5, test_loss=0.5, seconds=1.0
@@ -112,6 +120,7 @@ def test_documented_command_finds_the_kept_rows(module, name, options, tmp_path)
         ("spare_time", spare_time.SpareTimeRow),
         ("surrogate_curve", surrogate_curve.JudgedSurrogate),
         ("tpe", tpe.JudgedSearch),
+        ("worker_start", worker_start.WorkerStart),
     ],
 )
 def test_kept_rows_can_be_continued(name, record):
