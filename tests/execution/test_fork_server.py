@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from cashmere.execution import fork_server, inside_fork_server
+from cashmere.execution import fork_server
 from cashmere.execution.calls import CallPool
 from cashmere.execution.fork_server import expect_workers, worker_environment
 from cashmere.execution.guard import GUARDED
@@ -99,12 +100,22 @@ def test_server_that_was_killed_is_replaced(servers, called):
     assert called(os.getpid) != os.getpid()
 
 
-def test_server_ends_when_it_is_idle(monkeypatch):
-    ours, theirs = inside_fork_server.socket.socketpair()
-    monkeypatch.setattr(inside_fork_server, "_IDLE_SECONDS", 0.1)
-    monkeypatch.setattr(os, "waitpid", lambda *_: (_ for _ in ()).throw(ChildProcessError))
-    with ours, theirs:
-        assert inside_fork_server._next_request(theirs) is None
+def test_server_ends_when_it_is_idle():
+    program = f"""
+from cashmere.execution import inside_fork_server
+inside_fork_server._IDLE_SECONDS = 0.2
+inside_fork_server.serve_forks({os.getpid()})
+"""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, subprocess.Popen([sys.executable, "-c", program], stdin=theirs.fileno()) as server:
+        assert server.wait(timeout=60) == 0
+
+
+def test_worker_starts_in_a_folder_that_was_removed(called, monkeypatch, tmp_path):
+    (tmp_path / "removed").mkdir()
+    monkeypatch.chdir(tmp_path / "removed")
+    (tmp_path / "removed").rmdir()
+    assert called(os.getpid) != os.getpid()
 
 
 _COORDINATOR = """

@@ -127,9 +127,12 @@ class ForkServer:
         OSError
             If the server has ended (ChildProcessError), or no pipe can be opened.
         """
+        folder = ""
+        with contextlib.suppress(OSError):  # it was removed
+            folder = str(Path.cwd())
         request = {
             "environment": {**os.environ, **self._environment},
-            "folder": str(Path.cwd()),
+            "folder": folder,
             "module_search_path": module_search_path(),
             "log": str(log or os.devnull),
         }
@@ -152,7 +155,7 @@ class ForkServer:
     def end(self) -> None:
         """End the process, and with it its workers."""
         self._connection.close()
-        self._process.terminate()
+        self._process.kill()
         self._process.wait()
 
 

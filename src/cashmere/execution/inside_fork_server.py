@@ -19,10 +19,10 @@ from cashmere.execution.inside_worker import serve, warm_up
 from cashmere.execution.process_names import FORK_SERVER, GUARD, WORKER, name_process
 
 _IDLE_SECONDS = 30.0
-"""How long the process stays after its last request, once all its workers have ended."""
+"""How long the process stays at least when all its workers have ended."""
 
 
-def serve_forks(coordinator: int) -> None:
+def serve_forks(coordinator: int) -> NoReturn:
     """Import what every trial needs, then fork a guarded worker for every request that arrives on standard input.
 
     The process must have one thread: in a fork, a lock that another thread held would never be released. (Arrow's
@@ -57,14 +57,15 @@ def serve_forks(coordinator: int) -> None:
                 _become_worker(server, tasks, results, content)
             os.close(tasks)
             os.close(results)
+    os._exit(0)  # nothing needs to be cleared up, and a coordinator that asks in this moment must not wait
 
 
 def _next_request(connection: socket.socket) -> tuple[int, int, dict[str, Any]] | None:
     """Return the descriptors and the content of the next request; None if there will be none, or none for long."""
+    is_idle = False
     while not select.select([connection], [], [], _IDLE_SECONDS)[0]:
-        try:
-            os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:  # there is no worker
+        was_idle, is_idle = is_idle, not _has_workers()
+        if was_idle and is_idle:
             return None
     header, descriptors, _, _ = socket.recv_fds(connection, 8, 2)
     if len(descriptors) < 2:
@@ -75,6 +76,14 @@ def _next_request(connection: socket.socket) -> tuple[int, int, dict[str, Any]] 
             return None
         text += part
     return descriptors[0], descriptors[1], json.loads(text)
+
+
+def _has_workers() -> bool:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _become_worker(server: int, tasks: int, results: int, request: dict[str, Any]) -> NoReturn:
