@@ -279,8 +279,12 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         by: Any = None,
         coverage: float | None = None,
         by_class: bool = False,
+        against: Any = None,
     ) -> TableScores:
-        """Score the ensemble and each of its members on rows with a known target; see `cashmere.score_table`."""
+        """Score the ensemble and each of its members on rows with a known target; see `cashmere.score_table`.
+
+        The other model, `against`, may also be a fitted estimator.
+        """
         from cashmere.evaluation.table_scores import score_table, usual_metrics
 
         check_is_fitted(self)
@@ -295,6 +299,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             by=by,
             coverage=coverage,
             by_class=by_class,
+            against=getattr(against, "_predictor", against),
         )
 
     def explain_predictions(

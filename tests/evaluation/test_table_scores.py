@@ -208,6 +208,53 @@ def test_intervals_are_held_against_the_rows():
         model.score_table(X[250:], target[250:], coverage=1.5)
 
 
+@pytest.fixture(scope="module")
+def weak():
+    X, y = rows(400, 0)
+    return AutoClassifier(**QUICK).fit(X[["b", "c"]], y)
+
+
+def test_another_model_is_compared_on_the_same_rows(rare, weak):
+    X, y = rows(600, 16)
+    found = rare.score_table(X, y, metrics=["log_loss", "accuracy"], against=weak)
+    theirs = weak.score_table(X[["b", "c"]], y, metrics=["log_loss", "accuracy"]).intervals
+    compared = found.compared.set_index("metric")
+    assert compared["score"].tolist() == found.intervals["score"].tolist()
+    assert compared["other"].tolist() == pytest.approx(theirs["score"].tolist())
+    assert compared["better"].tolist() == ["lower", "higher"]
+    assert (compared["difference"] == compared["score"] - compared["other"]).all()
+    assert compared.loc["log_loss", "upper"] < 0 < compared.loc["accuracy", "lower"]
+    of_two = np.hypot(*(each["upper"] - each["lower"] for each in (found.intervals, theirs)))  # as if independent
+    assert (compared["upper"] - compared["lower"] < of_two.to_numpy()).all()
+
+
+def test_a_model_does_not_differ_from_itself(rare):
+    X, y = rows(100, 17)
+    weight, groups = np.arange(100) % 3, np.arange(100) // 4
+    compared = rare.score_table(X, y, against=rare, sample_weight=weight, groups=groups).compared
+    assert (compared[["difference", "lower", "upper"]] == 0).all(axis=None)
+
+
+def test_difference_shrinks_the_interval_as_rows_do(rare, weak, monkeypatch):
+    X, y = rows(2000, 18)
+    widths = []
+    for most in (10_000, 500):  # of many rows, fewer are drawn
+        monkeypatch.setattr(table_scores, "_MOST_DRAWN", most)
+        compared = rare.score_table(X, y, metrics="log_loss", against=weak).compared.loc[0]
+        widths.append(compared["upper"] - compared["lower"])
+    assert widths[1] == pytest.approx(widths[0], rel=0.3)
+
+
+def test_models_of_other_targets_are_not_compared(rare):
+    X, y = rows(100, 19)
+    other = AutoClassifier(**QUICK).fit(X, np.where(y == "yes", "1", "0"))
+    with pytest.raises(InvalidParameterError, match=r"predicts the same: \['no', 'yes'\]; got \['0', '1'\]"):
+        rare.score_table(X, y, against=other)
+    values = AutoRegressor(**QUICK).fit(X, (X["a"] + X["b"]).rename("sum"))
+    with pytest.raises(InvalidParameterError, match="numbers"):
+        rare.score_table(X, y, against=values)
+
+
 def test_what_are_no_subgroups_is_refused(rare):
     X, y = rows(60, 15)
     with pytest.raises(UnknownNameError, match="ward"):

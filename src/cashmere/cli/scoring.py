@@ -60,6 +60,10 @@ def score(
     by_class: Annotated[
         bool, typer.Option("--by-class", help="With --interval: sets that hold for each class, not only for all rows.")
     ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another run, or model, to compare with on the same rows."),
+    ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,6 +109,7 @@ def score(
             by=by,
             coverage=interval,
             by_class=by_class,
+            against=against,
         )
         tell_unseen(predictor, quiet=quiet)
         what = "classes" if predictor.information.get("class_weight") is not None else "rows"
@@ -115,13 +120,15 @@ def score(
             own = predictor.information.get("metric")
             say(quiet, f"Note: the metric of the run, {own!r}, is a custom one: pass it to score_table in Python.")
         if not quiet:
-            _print(scores, interval)
+            _print(scores, interval, against)
         if output is not None and output.suffix.lower() == ".json":
             tables = {"models": scores.models, "intervals": scores.intervals}
             if scores.subgroups is not None:
                 tables["subgroups"] = scores.subgroups
             if scores.covered is not None:
                 tables["covered"] = scores.covered
+            if scores.compared is not None:
+                tables["compared"] = scores.compared
             rows = {
                 name: json.loads(table.to_json(orient="records", double_precision=15)) for name, table in tables.items()
             }
@@ -169,7 +176,7 @@ def _unmet(required: Mapping[str, float], scores: TableScores) -> list[str]:
     return lines
 
 
-def _print(scores: TableScores, coverage: float | None) -> None:
+def _print(scores: TableScores, coverage: float | None, against: Path | None) -> None:
     from rich.table import Table
 
     grid = Table(
@@ -183,6 +190,9 @@ def _print(scores: TableScores, coverage: float | None) -> None:
         grid.add_row(*map(plain, (metric, found, f"{lower:.5g} to {upper:.5g}", better)))
     print_whole(grid)
     print()
+    if scores.compared is not None:
+        print_whole(_of_comparison(scores.compared, f"Compared with {against}"))
+        print()
     if scores.subgroups is not None:
         print_whole(_of_subgroups(scores.subgroups))
         print()
@@ -196,6 +206,22 @@ def _print(scores: TableScores, coverage: float | None) -> None:
     for row in shown.itertuples(index=False):
         members.add_row(*map(plain, row))
     print_whole(members)
+
+
+def _of_comparison(compared: pd.DataFrame, title: str) -> Table:
+    """Return a line for each metric: both scores, their difference with its interval, and what this says."""
+    from rich.table import Table
+
+    grid = Table(title=plain(title), title_justify="left", box=None, pad_edge=False)
+    for name in ("metric", "score", "other", "difference", "95 % interval", "so it is"):
+        grid.add_column(name, justify="left" if name in ("metric", "so it is") else "right", no_wrap=True)
+    for metric, ours, others, difference, lower, upper, better in compared.itertuples(index=False):
+        verdict = "unclear"
+        if lower > 0 or upper < 0:
+            verdict = "better" if (difference > 0) == (better == "higher") else "worse"
+        scores, interval = (f"{ours:.5g}", f"{others:.5g}"), f"{lower:+.3g} to {upper:+.3g}"
+        grid.add_row(*map(plain, (metric, *scores, f"{difference:+.3g}", interval, verdict)))
+    return grid
 
 
 def _of_subgroups(subgroups: pd.DataFrame) -> Table:

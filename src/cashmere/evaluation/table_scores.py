@@ -75,6 +75,11 @@ class TableScores:
     covered : DataFrame or None
         If requested: which share of all rows, and of each class and subgroup, lies within intervals or sets, and how
         large these are, see `covered_rows`.
+    compared : DataFrame or None
+        If there is another model: a row per metric. Columns: ``metric``, ``score`` of the ensemble, ``other`` (that of
+        the other model), ``difference`` of the two, its 95 % interval (``lower``, ``upper``) and ``better``, as in
+        ``intervals``. Every draw of the bootstrap scores both on the same rows, so the interval says more than those
+        of the two scores.
     """
 
     models: pd.DataFrame
@@ -82,6 +87,7 @@ class TableScores:
     n_rows: int
     subgroups: pd.DataFrame | None = None
     covered: pd.DataFrame | None = None
+    compared: pd.DataFrame | None = None
 
 
 def score_table(
@@ -95,6 +101,7 @@ def score_table(
     by: Any = None,
     coverage: float | None = None,
     by_class: bool = False,
+    against: Predictor | str | Path | None = None,
     seed: int = 0,
 ) -> TableScores:
     """Score an ensemble and each of its members on rows that no training has seen.
@@ -124,6 +131,8 @@ def score_table(
         rows lie within theirs.
     by_class : bool
         Whether sets promise the coverage for each class, see `Predictor.predict_set`.
+    against : Predictor or path, optional
+        Another model for the same target. ``compared`` says by how much the scores differ.
     seed : int
         Seed of the bootstrap.
 
@@ -134,7 +143,8 @@ def score_table(
     UnknownNameError, MetricError
         If there is no such metric, or it cannot be computed.
     InvalidParameterError, IncompatibleParametersError, UsageError
-        If there are too many subgroups, or the model cannot promise the coverage.
+        If there are too many subgroups, the other model predicts something else, or the model cannot promise the
+        coverage.
 
     Examples
     --------
@@ -177,10 +187,12 @@ def score_table(
     combined = _normalised(predictor.combine(list(outputs.values())))
     counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
 
-    def losses(predictions: AnyArray, rows: IntArray, of: Callable[..., float] = _loss) -> Float64:
+    def losses(
+        predictions: AnyArray, rows: IntArray, of: Callable[..., float] = _loss, by: Predictor = predictor
+    ) -> Float64:
         chosen = certain = predictions[rows]
         if chosen.ndim == 2:
-            certain = as_certain(decide(chosen, predictor.thresholds), chosen.shape[1])
+            certain = as_certain(decide(chosen, by.thresholds), chosen.shape[1])
         row_weight = None if weight is None else weight[rows]
         return np.array(
             [of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight, target.positive) for m in used]
@@ -228,6 +240,28 @@ def score_table(
     covered = None
     if coverage is not None:
         covered = covered_rows(predictor, frame, codes, coverage, by_class=by_class, weight=weight, subgroups=labels)
+    compared = None
+    if against is not None:
+        other = against if isinstance(against, Predictor) else Predictor.load(against)
+        _check_same_target(predictor, other)
+        of_other = other.predict_members(to_frame(X, columns=[column.name for column in other.schema.columns]))
+        theirs = _normalised(other.combine(list(of_other.values())))
+
+        def both(rows: IntArray, of: Callable[..., float] = _loss) -> Float64:
+            """Return the losses of one model, then those of the other."""
+            return np.append(losses(combined, rows, of), losses(theirs, rows, of, other))
+
+        def differences(rows: IntArray) -> Float64:
+            ours, others = _scores(used, both(rows, _loss_if_defined).reshape(2, -1))
+            return np.asarray(ours - others)
+
+        ours, others = _scores(used, both(counted).reshape(2, -1))
+        units = _Units.of(counted, None if structure is None else structure.codes[counted])
+        low, high = _bounds(differences, units, ours - others, seed)
+        compared = pd.DataFrame(
+            {"metric": names, "score": ours, "other": others, "difference": ours - others, "lower": low, "upper": high}
+        )
+        compared["better"] = _better(used)
     return TableScores(
         models=models.iloc[[0, *best_first]].reset_index(drop=True),
         intervals=pd.DataFrame(
@@ -236,13 +270,34 @@ def score_table(
                 "score": scores[0],
                 "lower": lower,
                 "upper": upper,
-                "better": ["higher" if metric.greater_is_better else "lower" for metric in used],
+                "better": _better(used),
             }
         ),
         n_rows=len(counted),
         subgroups=subgroups,
         covered=covered,
+        compared=compared,
     )
+
+
+def _better(metrics: Sequence[Metric]) -> list[str]:
+    return ["higher" if metric.greater_is_better else "lower" for metric in metrics]
+
+
+def _check_same_target(model: Predictor, other: Predictor) -> None:
+    """Raise if two models do not predict the same classes, or not both numbers.
+
+    Raises
+    ------
+    InvalidParameterError
+        If so.
+    """
+    ours, theirs = (
+        list(map(str, each.target.classes)) if each.target.task_type.is_classification else "numbers"
+        for each in (model, other)
+    )
+    if ours != theirs:
+        raise InvalidParameterError("against", theirs, f"a model that predicts the same: {ours}")
 
 
 def _compared(codes: AnyArray, predictions: Float64, positive: int) -> list[AnyArray]:
