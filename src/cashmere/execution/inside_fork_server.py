@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import sys
+import warnings
 from typing import Any, NoReturn
 
 from cashmere.execution.guard import guard_this_process, signal_at_end_of_parent
@@ -26,13 +27,14 @@ def serve_forks(coordinator: int) -> NoReturn:
     """Import what every trial needs, then fork a guarded worker for every request that arrives on standard input.
 
     The process must have one thread: in a fork, a lock that another thread held would never be released. (Arrow's
-    memory allocator has a second one, which it holds still for forks.)
+    memory allocator has a second one, which it holds still for forks; from Python 3.12 on, a warning tells of it.)
 
     Parameters
     ----------
     coordinator : int
         Process number of the parent of this process: this one ends with it.
     """
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     name_process(FORK_SERVER)
     server = os.getpid()
 
