@@ -28,6 +28,7 @@ from cashmere.exceptions import (
 from cashmere.explanations import read_explanation
 from cashmere.explanations.unseen_rows import UnseenRows, map_rows, source_columns, take_coded
 from cashmere.report import summarise_run, write_report
+from cashmere.run import refine_run
 from cashmere.storage.directory import TrainingRows, read_source
 from cashmere.storage.trial_tables import read_description
 
@@ -291,6 +292,20 @@ def test_a_model_without_its_run_is_explained_with_a_background(classes_run, tmp
     for model_only in (model, tmp_path / "model"):
         with pytest.raises(MissingParameterError, match="as background"):
             cashmere.explain_predictions(model_only, X.head(1))
+
+
+def test_a_model_inside_a_run_is_compared_with_its_rows(classes_run, tmp_path):
+    X = columns(np.random.default_rng(7))[["size", "colour", "noise"]].head(1)
+    run = tmp_path / "run"
+    shutil.copytree(classes_run, run)
+    of_run, of_model = (cashmere.explain_predictions(each, X, paths=4) for each in (run, run / "model"))
+    pd.testing.assert_frame_equal(of_run.contributions, of_model.contributions)
+    refined = refine_run(run, ensemble="best")
+    found = cashmere.explain_predictions(refined.model_folder, X, paths=4)
+    assert found.predictions["output"].tolist() == of_run.predictions["output"].tolist()
+    assert found.predictions["prediction"].item() == pytest.approx(
+        Predictor.load(refined.model_folder).predict_proba(X).max(), rel=1e-6
+    )
 
 
 def test_an_estimator_explains_predictions():

@@ -20,7 +20,7 @@ _SHOWN = 10
 @app.command()
 def explain(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A run directory; with --background, also a model folder.")
+        Path, typer.Argument(metavar="DIR", help="A run directory; with --predictions, also a model folder.")
     ],
     rows: Annotated[
         int | None,

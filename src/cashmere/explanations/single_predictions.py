@@ -18,6 +18,7 @@ from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.explanations.explaining import finished_model
 from cashmere.explanations.shapley import shapley_values
 from cashmere.explanations.unseen_rows import SourceColumn, map_rows, source_columns, take_coded
+from cashmere.model.description import read_schema
 from cashmere.model.predictor import Predictor
 
 _BACKGROUND_ROWS = 500
@@ -60,7 +61,8 @@ def explain_predictions(
     Parameters
     ----------
     model : path or Predictor
-        The directory of a run with a final ensemble; with `background`, also a model folder or a loaded model.
+        The directory of a run with a final ensemble, or a model folder inside one, such as ``model-refined``; with
+        `background`, also a model folder elsewhere, or a loaded model.
     table : table
         The rows to explain, as for `Predictor.predict`.
     background : table, optional
@@ -79,7 +81,7 @@ def explain_predictions(
     Raises
     ------
     MissingParameterError
-        If there is no background, and the model is not that of a run directory.
+        If there is no background, and the model is not in a run directory.
     RunDirectoryError
         If the run has no final ensemble, or its model is the constant predictor.
     CorruptStoreError, ModelFileError
@@ -154,17 +156,27 @@ def _model_and_background(
         frame = _frame(background, predictor)
         chosen = np.sort(rng.permutation(len(frame))[:_BACKGROUND_ROWS])
         return predictor, predictor.schema.code(frame.iloc[chosen].reset_index(drop=True))
-    if isinstance(model, Predictor) or _is_model_only(Path(model)):
-        raise MissingParameterError(
-            "background",
-            "A model without its run directory has no rows to compare with. Pass some rows of the training table as "
-            "background (--background).",
-        )
+    if isinstance(model, Predictor):
+        raise _no_rows()
     folder = Path(model)
-    predictor = finished_model(folder, trusted)[2]
+    if _is_model_only(folder):
+        predictor = Predictor.load(folder, trusted=trusted)
+        folder = folder.resolve().parent
+        if not (folder / "run.json").exists() or read_schema(folder) != predictor.schema:
+            raise _no_rows()
+    else:
+        predictor = finished_model(folder, trusted)[2]
     table = map_rows(folder, predictor)
     chosen = np.sort(rng.permutation(len(table.y))[:_BACKGROUND_ROWS])
     return predictor, take_coded(folder, table, chosen, predictor)
+
+
+def _no_rows() -> MissingParameterError:
+    return MissingParameterError(
+        "background",
+        "A model without its run directory has no rows to compare with. Pass some rows of the training table as "
+        "background (--background).",
+    )
 
 
 def _is_model_only(folder: Path) -> bool:
