@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ import numpy as np
 import psutil
 
 from cashmere.execution.limits import MIB
+from cashmere.execution.process_names import FORK_SERVER
 from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Observation, Suggestion
@@ -75,4 +77,10 @@ class PeakMemory:
 
 
 def _cpu_seconds() -> float:
-    return sum(os.times()[:4])
+    """Return the CPU seconds of this process, of its children that have ended, and of fork servers with theirs."""
+    seconds = sum(os.times()[:4])
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if child.name() == FORK_SERVER:
+                seconds += sum(child.cpu_times()[:4])
+    return seconds

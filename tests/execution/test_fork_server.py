@@ -6,11 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+from processes import wait_until
 
 from cashmere.execution import fork_server
 from cashmere.execution.calls import CallPool
@@ -98,6 +100,22 @@ def test_server_that_was_killed_is_replaced(servers, called):
     os.kill(server._process.pid, signal.SIGKILL)
     server._process.wait()
     assert called(os.getpid) != os.getpid()
+
+
+def test_cpu_time_of_workers_counts_as_that_of_the_server(servers, called):
+    def compute():
+        begin = time.process_time()
+        while time.process_time() < begin + 0.5:
+            pass
+
+    executor = WorkerProcessExecutor(1, n_threads=1)
+    CallPool(executor).submit(compute).result(timeout=60)
+    executor.shutdown()
+    (server,) = servers.values()
+    of_server = psutil.Process(server._process.pid)
+    wait_until(lambda: not of_server.children())
+    times = of_server.cpu_times()
+    assert times.children_user + times.children_system >= 0.5
 
 
 def test_server_ends_when_it_is_idle():

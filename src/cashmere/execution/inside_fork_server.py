@@ -44,7 +44,7 @@ def serve_forks(coordinator: int) -> NoReturn:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGUSR1, end_without_coordinator)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that guards vanish when they end
+    signal.signal(signal.SIGCHLD, lambda *_: _has_workers())
     signal_at_end_of_parent(signal.SIGUSR1)
     end_without_coordinator()
     with socket.socket(fileno=os.dup(0)) as connection:
@@ -81,8 +81,10 @@ def _next_request(connection: socket.socket) -> tuple[int, int, dict[str, Any]] 
 
 
 def _has_workers() -> bool:
+    """Let guards that have ended vanish, so that their CPU time counts as this process's; return whether some run."""
     try:
-        os.waitpid(-1, os.WNOHANG)
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     except ChildProcessError:
         return False
     return True

@@ -66,7 +66,7 @@ def test_search_is_judged_on_rows_that_did_not_take_part_and_keeps_its_costs(fol
     run = runs[1]
     assert len(run.finished_at) == 4 and run.finished_at == sorted(run.finished_at)
     assert run.finished_at[-1] <= run.seconds
-    assert run.cpu_seconds > 0.2  # the worker at least imports scikit-learn
+    assert run.cpu_seconds > 0.1
     assert min(run.memory_mib["deciding"], run.memory_mib["training"]) > 20
     assert set(run.circumstances) == {"date", "machine", "versions"}
 
