@@ -15,7 +15,7 @@ from pathlib import Path
 import distributed
 import psutil
 
-from cashmere.execution.process_names import FORK_SERVER
+from benchmarks.runs.processes_below import processes_below
 
 N_WORKERS = 2
 
@@ -118,8 +118,7 @@ class DaskProcesses:
         """Wait until no process below the workers and no task is left; return those that are, "" if none."""
 
         def kept() -> str:
-            children = [child for worker in self.workers for child in worker.children(recursive=True)]
-            below = [child for child in children if child.name() != FORK_SERVER]
+            below = [child for worker in self.workers for child in processes_below(worker)]
             with self.client() as client:
                 tasks = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
             return ", ".join(map(str, [*below, *tasks]))

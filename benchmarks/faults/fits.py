@@ -27,11 +27,11 @@ from rich.console import Console
 
 from benchmarks.runs.code_version import commit
 from benchmarks.runs.place import temporary_place
+from benchmarks.runs.processes_below import processes_below
 from benchmarks.runs.row_file import write_anew
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.task import TaskProfile
-from cashmere.execution.process_names import FORK_SERVER
 from cashmere.space.named.registry import make_space
 from cashmere.space.space import Space
 
@@ -133,7 +133,7 @@ def _held(fit: int, isolation: str, folders: tuple[Path, Path]) -> HeldAfterFit:
         mib=round(process.memory_info().rss / _MIB, 2),
         descriptors=process.num_fds(),
         threads=threading.active_count(),
-        children=sum(child.name() != FORK_SERVER for child in process.children(recursive=True)),
+        children=len(processes_below(process)),
         temporary_files=temporary,
         files=current,
         commit=commit(),

@@ -11,10 +11,10 @@ import time
 import numpy as np
 import psutil
 import pytest
+from processes import descendants
 
 from cashmere.base.cores import threads_per_worker
 from cashmere.exceptions import UsageError
-from cashmere.execution import fork_server
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.inside_worker import CheckpointSender
 from cashmere.execution.limits import Limits
@@ -24,21 +24,6 @@ from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
 from contracts.executor_contract import Checkpointing, ExecutorContract, square, talking, trial
-
-
-def descendants():
-    """Return the numbers of all processes that this one has started, and that these have."""
-    return {child.pid for child in psutil.Process().children(recursive=True)}
-
-
-@pytest.fixture
-def no_fork_server(monkeypatch):
-    """Let the test start the first fork server of this process, and end those that it has started."""
-    servers = {}
-    monkeypatch.setattr(fork_server, "_servers", servers)
-    yield
-    for server in servers.values():
-        server.end()
 
 
 class TestInProcessExecutor(ExecutorContract):
@@ -132,27 +117,28 @@ class TestWorkerProcessExecutor(ExecutorContract):
         finally:
             executor.shutdown()
 
-    def test_shutdown_does_not_wait_for_workers_that_start(self, no_fork_server):
-        before = descendants()
+    def test_shutdown_does_not_wait_for_workers_that_start(self, no_fork_servers):
+        before = descendants(with_servers=True)
         executor = self.make()
         future = executor.submit(square, trial(0))
-        while not (servers := descendants() - before):
+        while not (servers := descendants(with_servers=True) - before):
             time.sleep(0.001)
         start = time.perf_counter()
         executor.shutdown()
         assert time.perf_counter() - start < 3
         deadline = time.monotonic() + 30
-        while descendants() - before != servers:  # workers that were asked for start, find nothing to do and end
+        # Workers that were asked for start, find nothing to do and end.
+        while descendants(with_servers=True) - before != servers:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert future.cancelled() or future.result().status in (TrialStatus.ABORTED, TrialStatus.SUCCESS)
 
-    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self, no_fork_server):
-        before = descendants()
+    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self, no_fork_servers):
+        before = descendants(with_servers=True)
         executor = self.make()
         try:
             future = executor.submit(square, trial(0))
-            while not (started := descendants() - before):
+            while not (started := descendants(with_servers=True) - before):
                 time.sleep(0.001)
             for pid in started:
                 while psutil.Process(pid).cmdline() == psutil.Process().cmdline():
@@ -160,7 +146,7 @@ class TestWorkerProcessExecutor(ExecutorContract):
                 # Out of our process group long before Python runs in it.
                 assert os.getpgid(pid) != os.getpgid(0)
             assert future.result(timeout=60).status is TrialStatus.SUCCESS
-            assert not {os.getpgid(pid) for pid in descendants() - before} & {os.getpgid(0)}
+            assert not {os.getpgid(pid) for pid in descendants(with_servers=True) - before} & {os.getpgid(0)}
         finally:
             executor.shutdown()
 
@@ -197,7 +183,7 @@ def kill_new_server(known):
     return known | new
 
 
-def test_worker_killed_while_it_starts_is_no_bug_of_the_executor(no_fork_server):
+def test_worker_killed_while_it_starts_is_no_bug_of_the_executor(no_fork_servers):
     known = {child.pid for child in psutil.Process().children()}
     executor = WorkerProcessExecutor(1)
     try:

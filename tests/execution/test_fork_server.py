@@ -14,6 +14,7 @@ import psutil
 import pytest
 from processes import wait_until
 
+from cashmere.base.cores import available_cores
 from cashmere.execution import fork_server
 from cashmere.execution.calls import CallPool
 from cashmere.execution.fork_server import expect_workers, worker_environment
@@ -21,16 +22,6 @@ from cashmere.execution.guard import GUARDED
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 
 pytestmark = pytest.mark.skipif(not GUARDED, reason="workers are forked on Linux")
-
-
-@pytest.fixture
-def servers(monkeypatch):
-    """The servers that the test starts."""
-    started = {}
-    monkeypatch.setattr(fork_server, "_servers", started)
-    yield started
-    for server in started.values():
-        server.end()
 
 
 @pytest.fixture
@@ -87,22 +78,22 @@ def test_workers_handle_signals_as_any_process(called):
     assert called(lambda: subprocess.run([sys.executable, "-c", "exit(3)"]).returncode) == 3
 
 
-def test_one_server_serves_all_executors_with_as_many_threads(servers, called):
-    expect_workers(1)
-    expect_workers(1)
+def test_one_server_serves_all_executors_with_as_many_threads(no_fork_servers, called):
+    expect_workers(available_cores())
+    expect_workers(available_cores())
     assert {called(os.getpid) for _ in range(3)}
-    assert set(servers) == {frozenset(worker_environment(1).items())}
+    assert set(no_fork_servers) == {frozenset(worker_environment(1).items())}
 
 
-def test_server_that_was_killed_is_replaced(servers, called):
+def test_server_that_was_killed_is_replaced(no_fork_servers, called):
     called(os.getpid)
-    (server,) = servers.values()
+    (server,) = no_fork_servers.values()
     os.kill(server._process.pid, signal.SIGKILL)
     server._process.wait()
     assert called(os.getpid) != os.getpid()
 
 
-def test_cpu_time_of_workers_counts_as_that_of_the_server(servers, called):
+def test_cpu_time_of_workers_counts_as_that_of_the_server(no_fork_servers, called):
     def compute():
         begin = time.process_time()
         while time.process_time() < begin + 0.5:
@@ -111,7 +102,7 @@ def test_cpu_time_of_workers_counts_as_that_of_the_server(servers, called):
     executor = WorkerProcessExecutor(1, n_threads=1)
     CallPool(executor).submit(compute).result(timeout=60)
     executor.shutdown()
-    (server,) = servers.values()
+    (server,) = no_fork_servers.values()
     of_server = psutil.Process(server._process.pid)
     wait_until(lambda: not of_server.children())
     times = of_server.cpu_times()

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from cashmere.execution.process_names import FORK_SERVER
+from benchmarks.runs.processes_below import processes_below
 
 
 @contextlib.contextmanager
@@ -31,9 +31,10 @@ def running(command: Sequence[object], **options: Any) -> Iterator[subprocess.Po
             process.kill()
 
 
-def descendants() -> set[int]:
-    """Return the numbers of all processes below this one, but for fork servers, which stay for a while."""
-    return {child.pid for child in psutil.Process().children(recursive=True) if child.name() != FORK_SERVER}
+def descendants(*, with_servers: bool = False) -> set[int]:
+    """Return the numbers of all processes below this one, by default without fork servers, which stay for a while."""
+    this = psutil.Process()
+    return {child.pid for child in (this.children(recursive=True) if with_servers else processes_below(this))}
 
 
 def coordinator_of_trial() -> psutil.Process:

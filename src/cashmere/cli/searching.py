@@ -298,10 +298,10 @@ def resume(
 
 def expect_trials(workers: int | None, lookahead: int | None = None) -> None:
     """Let the imports of workers run beside those of the command, the reading of the table and the preparation."""
-    from cashmere.base.cores import default_workers, threads_per_worker
+    from cashmere.base.cores import default_workers
     from cashmere.execution.fork_server import expect_workers
 
-    expect_workers(threads_per_worker(workers or default_workers(lookahead)))
+    expect_workers(workers or default_workers(lookahead))
 
 
 def allow_local_modules(strategy: str | None) -> None:

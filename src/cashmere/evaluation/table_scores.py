@@ -169,6 +169,9 @@ def score_table(
         )
     if coverage is not None:
         predictor.check_coverage(coverage)
+    other = Predictor.load(against) if isinstance(against, str | Path) else against
+    if other is not None:
+        _check_same_target(predictor, other)
     codes = predictor.target.encode(y, n_rows=len(frame))
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
     target = predictor.target
@@ -188,11 +191,11 @@ def score_table(
     counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
 
     def losses(
-        predictions: AnyArray, rows: IntArray, of: Callable[..., float] = _loss, by: Predictor = predictor
+        predictions: AnyArray, rows: IntArray, of: Callable[..., float] = _loss, deciding: Predictor = predictor
     ) -> Float64:
         chosen = certain = predictions[rows]
         if chosen.ndim == 2:
-            certain = as_certain(decide(chosen, by.thresholds), chosen.shape[1])
+            certain = as_certain(decide(chosen, deciding.thresholds), chosen.shape[1])
         row_weight = None if weight is None else weight[rows]
         return np.array(
             [of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight, target.positive) for m in used]
@@ -213,9 +216,11 @@ def score_table(
     )
     best_first = 1 + np.argsort(of_members[:, 0], kind="stable")
 
+    def bounds(of: Callable[[IntArray], Float64], rows: IntArray, found: Float64) -> Float64:
+        return _bounds(of, _Units.of(rows, None if structure is None else structure.codes[rows]), found, seed)
+
     def interval(rows: IntArray, found: Float64) -> Float64:
-        units = _Units.of(rows, None if structure is None else structure.codes[rows])
-        drawn = _bounds(lambda drawn: losses(combined, drawn, _loss_if_defined), units, found, seed)
+        drawn = bounds(lambda drawn: losses(combined, drawn, _loss_if_defined), rows, found)
         return np.asarray(np.sort(_scores(used, drawn), axis=0))
 
     lower, upper = interval(counted, of_ensemble)
@@ -241,27 +246,29 @@ def score_table(
     if coverage is not None:
         covered = covered_rows(predictor, frame, codes, coverage, by_class=by_class, weight=weight, subgroups=labels)
     compared = None
-    if against is not None:
-        other = against if isinstance(against, Predictor) else Predictor.load(against)
-        _check_same_target(predictor, other)
+    if other is not None:
         of_other = other.predict_members(to_frame(X, columns=[column.name for column in other.schema.columns]))
         theirs = _normalised(other.combine(list(of_other.values())))
-
-        def both(rows: IntArray, of: Callable[..., float] = _loss) -> Float64:
-            """Return the losses of one model, then those of the other."""
-            return np.append(losses(combined, rows, of), losses(theirs, rows, of, other))
+        (others,) = _scores(used, losses(theirs, counted, deciding=other)[None])
+        difference = scores[0] - others
 
         def differences(rows: IntArray) -> Float64:
-            ours, others = _scores(used, both(rows, _loss_if_defined).reshape(2, -1))
-            return np.asarray(ours - others)
+            both = losses(combined, rows, _loss_if_defined), losses(theirs, rows, _loss_if_defined, other)
+            drawn, of_theirs = _scores(used, np.stack(both))
+            return np.asarray(drawn - of_theirs)
 
-        ours, others = _scores(used, both(counted).reshape(2, -1))
-        units = _Units.of(counted, None if structure is None else structure.codes[counted])
-        low, high = _bounds(differences, units, ours - others, seed)
+        low, high = bounds(differences, counted, difference)
         compared = pd.DataFrame(
-            {"metric": names, "score": ours, "other": others, "difference": ours - others, "lower": low, "upper": high}
+            {
+                "metric": names,
+                "score": scores[0],
+                "other": others,
+                "difference": difference,
+                "lower": low,
+                "upper": high,
+                "better": _better(used),
+            }
         )
-        compared["better"] = _better(used)
     return TableScores(
         models=models.iloc[[0, *best_first]].reset_index(drop=True),
         intervals=pd.DataFrame(

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from cashmere.base.cores import threads_per_worker
 from cashmere.execution.guard import GUARDED
 
 # It finds modules where the coordinator does, including the folder of a script. It never runs the script.
@@ -41,14 +42,14 @@ def worker_environment(n_threads: int) -> dict[str, str]:
     }
 
 
-def expect_workers(n_threads: int) -> None:
-    """Have a fork server begin its imports, as workers with that many threads will soon be needed.
+def expect_workers(n_workers: int) -> None:
+    """Have a fork server begin its imports, as so many workers, which share the cores, will soon be needed.
 
     Where workers are not forked, nothing is done, nor if the process cannot be started: workers will say why.
     """
     if GUARDED:
         with contextlib.suppress(OSError):
-            fork_server(worker_environment(n_threads))
+            fork_server(worker_environment(threads_per_worker(n_workers)))
 
 
 def fork_server(environment: Mapping[str, str]) -> ForkServer:

@@ -52,15 +52,16 @@ def guard_this_process(coordinator: int) -> int:
 def end_with_parent_and_adopt(number: signal.Signals) -> None:
     """Get a signal when the parent ends, and adopt descendants whose own parent has ended (Linux)."""
     signal_at_end_of_parent(number)
-    _control_process(_PR_SET_CHILD_SUBREAPER, 1)
+    control_process(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def signal_at_end_of_parent(number: signal.Signals) -> None:
     """Get a signal when the thread ends that started this process, and again when its process ends (Linux)."""
-    _control_process(_PR_SET_PDEATHSIG, number)
+    control_process(_PR_SET_PDEATHSIG, number)
 
 
-def _control_process(option: int, value: int) -> None:
+def control_process(option: int, value: int | bytes) -> None:
+    """Set an option of this process by ``prctl``, where there is that function (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(option, value)
 

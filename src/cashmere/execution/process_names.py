@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import sys
+from cashmere.execution.guard import control_process
 
 FORK_SERVER, GUARD, WORKER = "cashmere-forks", "cashmere-guard", "cashmere-worker"
 
@@ -13,6 +11,4 @@ _PR_SET_NAME = 15
 
 def name_process(name: str) -> None:
     """Give this process a name of at most 15 letters (Linux)."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_NAME, name.encode())
+    control_process(_PR_SET_NAME, name.encode())

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -46,24 +46,6 @@ class StartedWorker(Protocol):
 
     def kill(self) -> None:
         """End the worker and everything it has started."""
-
-
-def start_worker(environment: Mapping[str, str], log: Path | None) -> StartedWorker:
-    """Start a worker.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables besides those of this process.
-    log : path or None
-        Where its standard output and error are written; None discards them.
-
-    Raises
-    ------
-    OSError
-        If no process can be started.
-    """
-    return ForkedWorker(environment, log) if GUARDED else SpawnedWorker(environment, log)
 
 
 class ForkedWorker:
@@ -126,3 +108,7 @@ class SpawnedWorker:
         if not self.has_ended():  # otherwise its number may belong to another process by now
             kill_tree(self._process.pid)
             self._process.wait()
+
+
+start_worker: Callable[[Mapping[str, str], Path | None], StartedWorker] = ForkedWorker if GUARDED else SpawnedWorker
+"""Start a worker, given variables and a log as for `WorkerProcess`; raises OSError if no process can be started."""

@@ -1,8 +1,8 @@
 """Import skops without the lists of what it trusts.
 
 To list them, skops imports every package inside scikit-learn, and with them whatever is installed of pytest, Dask and
-PyTorch (half a second of CPU time and up to 180 MiB), and looks for a thousand functions in all loaded modules (another
-second), in each process that reads or writes a model. Here, archives are read with the types that the closed list
+PyTorch (half a second of CPU time and up to 180 MiB), and looks for a thousand functions in all loaded modules (a sixth
+of a second), in each process that reads or writes a model. Here, archives are read with the types that the closed list
 allows (`cashmere.model.audit`), so nothing has to be trusted by default.
 """
 

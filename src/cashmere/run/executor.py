@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cashmere.base.cores import threads_per_worker
 from cashmere.base.memory import available_memory, total_memory
 from cashmere.exceptions import IncompatibleParametersError
 from cashmere.execution.cluster import Cluster
-from cashmere.execution.fork_server import expect_workers
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
@@ -69,12 +67,6 @@ def settings_on(cluster: Cluster | None, settings: RunSettings) -> RunSettings:
     memory = settings.memory_mib or _SHARE_OF_MEMORY * cluster.memory_mib
     n_workers = settings.n_workers or min(cluster.n_trials(memory), settings.lookahead or MOST["n_workers"])
     return replace(settings, memory_mib=memory, n_workers=n_workers)
-
-
-def expect_trials(settings: RunSettings) -> None:
-    """Let workers on this machine, if trials need any, import what they need beside the preparation of the run."""
-    if settings.isolation != "none":
-        expect_workers(threads_per_worker(settings.workers))
 
 
 def make_executor(

@@ -16,10 +16,11 @@ from cashmere.data.row_structure import RowStructure
 from cashmere.exceptions import BudgetTooShortError
 from cashmere.execution.cluster import Cluster
 from cashmere.execution.engines import open_cluster
+from cashmere.execution.fork_server import expect_workers
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget, Deadline
-from cashmere.run.executor import expect_trials, make_executor, settings_on
+from cashmere.run.executor import make_executor, settings_on
 from cashmere.run.finished import FinishedRun
 from cashmere.run.preparation_time import preparation_check
 from cashmere.run.progress import Progress, Silence
@@ -99,8 +100,8 @@ def fit_run(
     deadline = Deadline(settings.budget.seconds, already_spent=already_spent)
     check = preparation_check(deadline, frame.size)
     check()  # reading the table may have taken all the time
-    if executor is None:
-        expect_trials(settings)
+    if executor is None and settings.isolation != "none":
+        expect_workers(settings.workers)
     with open_cluster(executor, n_threads=settings.workers) as cluster, write_failures_explained(Path(folder)):
         settings = settings_on(cluster, settings)
         if resume and (Path(folder) / "run.json").exists():
