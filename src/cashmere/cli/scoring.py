@@ -191,7 +191,8 @@ def _print(scores: TableScores, coverage: float | None, against: Path | None) ->
     print_whole(grid)
     print()
     if scores.compared is not None:
-        print_whole(_of_comparison(scores.compared, f"Compared with {against}"))
+        print(f"Compared with {against}")  # not as a title, which would wrap its path
+        print_whole(_of_comparison(scores.compared))
         print()
     if scores.subgroups is not None:
         print_whole(_of_subgroups(scores.subgroups))
@@ -208,11 +209,11 @@ def _print(scores: TableScores, coverage: float | None, against: Path | None) ->
     print_whole(members)
 
 
-def _of_comparison(compared: pd.DataFrame, title: str) -> Table:
+def _of_comparison(compared: pd.DataFrame) -> Table:
     """Return a line for each metric: both scores, their difference with its interval, and what this says."""
     from rich.table import Table
 
-    grid = Table(title=plain(title), title_justify="left", box=None, pad_edge=False)
+    grid = Table(box=None, pad_edge=False)
     for name in ("metric", "score", "other", "difference", "95 % interval", "so it is"):
         grid.add_column(name, justify="left" if name in ("metric", "so it is") else "right", no_wrap=True)
     for metric, ours, others, difference, lower, upper, better in compared.itertuples(index=False):
