@@ -8,19 +8,19 @@ import zipfile
 import numpy as np
 import pytest
 
-from cashmere.model.zip_entries import packed, stored_entries, unpacked, unpacked_size
-
-
-def archive(**entries: bytes) -> bytes:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as file:
-        for name, data in entries.items():
-            file.writestr(name if name == "schema.json" else f"{name[1:]}.npy", data)
-    return written.getvalue()
-
+from cashmere.model.zip_entries import SCHEMA, packed, stored_entries, unpacked, unpacked_size
 
 WORDS = b" ".join(str(i).encode() for i in range(5000))
-PLAIN = archive(**{"schema.json": WORDS, "_1": b"small", "_2": np.random.default_rng(0).bytes(5000)})
+ENTRIES = {"1.npy": b"small", "2.npy": np.random.default_rng(0).bytes(5000), SCHEMA: WORDS}
+
+
+def stored(content: dict[str, bytes]) -> bytes:
+    """Return an archive as skops writes it."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as file:
+        for name, data in content.items():
+            file.writestr(name, data)
+    return written.getvalue()
 
 
 def entries(data: bytes) -> dict[str, bytes]:
@@ -28,37 +28,38 @@ def entries(data: bytes) -> dict[str, bytes]:
 
 
 def test_what_is_packed_comes_back():
-    found = packed(PLAIN)
-    assert len(found) < 0.8 * len(PLAIN)
-    assert entries(unpacked(found)) == entries(PLAIN)
+    found = packed(ENTRIES)
+    assert len(found) < 0.8 * len(stored(ENTRIES))
+    assert entries(unpacked(found)) == ENTRIES
 
 
 def test_small_entries_are_not_packed():
-    with zipfile.ZipFile(io.BytesIO(packed(PLAIN))) as file:
+    with zipfile.ZipFile(io.BytesIO(packed(ENTRIES))) as file:
         methods = {info.filename: info.compress_type for info in file.infolist()}
-    assert methods["schema.json"] == zipfile.ZIP_DEFLATED and methods["1.npy"] == zipfile.ZIP_STORED
+    assert methods[SCHEMA] == zipfile.ZIP_DEFLATED and methods["1.npy"] == zipfile.ZIP_STORED
 
 
 def test_archives_of_earlier_versions_are_read_as_they_are():
-    assert unpacked(PLAIN) is PLAIN
+    plain = stored(ENTRIES)
+    assert unpacked(plain) is plain
 
 
 def test_zeros_stay_as_they_are():
-    zeros = archive(**{"schema.json": b"{}", "_1": bytes(10**6)})
-    assert packed(zeros) is zeros
+    zeros = {SCHEMA: b"{}", "1.npy": bytes(10**6)}
+    assert packed(zeros) == stored(zeros)
 
 
 def test_what_unpacks_to_many_times_its_size_is_refused():
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("schema.json", bytes(10**6))
+        file.writestr(SCHEMA, bytes(10**6))
     with pytest.raises(ValueError, match="32 times its size"):
         unpacked(written.getvalue())
 
 
 def test_size_is_known_before_unpacking(tmp_path):
     path = tmp_path / "archive"
-    path.write_bytes(packed(PLAIN))
-    assert unpacked_size(path) == sum(map(len, entries(PLAIN).values()))
+    path.write_bytes(packed(ENTRIES))
+    assert unpacked_size(path) == sum(map(len, ENTRIES.values()))
     path.write_bytes(b"no archive")
     assert unpacked_size(path) == 10

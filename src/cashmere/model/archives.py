@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from cashmere.model.audit import AuditedArchive, audit
 from cashmere.model.content import ContentError, check_entries, check_objects
 from cashmere.model.fold_model import FoldModel
 from cashmere.model.skops_library import skops_io
-from cashmere.model.zip_entries import packed
+from cashmere.model.zip_entries import SCHEMA, packed
 
 _MOST_BYTES = 2**32
 """Largest archive, 4 GiB: the limit for the models of all trials of a run."""
@@ -61,8 +62,27 @@ def load_fold_models(path: Path, *, trusted: Iterable[str] = (), sha256: str | N
 
 
 def dump(content: Any) -> bytes:
-    """Serialise plain containers, arrays and scikit-learn objects."""
-    return packed(skops_io().dumps(content))
+    """Serialise plain containers, arrays and scikit-learn objects, in the format of ``skops.io.dumps``.
+
+    skops describes the objects; the file is written here. skops would list the entries of its zip file before it adds
+    one, which takes quadratic time, and write the schema with indents, for which Python has no encoder in C.
+    """
+    library = skops_io()._persist
+    entries = _Entries()
+    context = library.SaveContext(zip_file=entries)
+    schema = library.get_state(content, context)
+    schema |= {"protocol": context.protocol, "_skops_version": library.skops.__version__}
+    return packed({**entries, SCHEMA: json.dumps(schema).encode()})
+
+
+class _Entries(dict[str, bytes | memoryview]):
+    """The entries of an archive by name; for skops, the zip file that it writes them to."""
+
+    def namelist(self) -> Collection[str]:
+        return self
+
+    def writestr(self, name: str, data: bytes | memoryview) -> None:
+        self[name] = data
 
 
 def read_archive(path: Path, sha256: str | None = None) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import struct
 import zipfile
@@ -30,22 +31,29 @@ _NAME = re.compile(r"[0-9]{1,20}\.np[yz]|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
-def packed(data: bytes) -> bytes:
-    """Return an archive with its larger entries deflated at the fastest level.
+def packed(entries: Mapping[str, bytes | memoryview]) -> bytes:
+    """Return an archive of entries, the larger ones deflated at the fastest level.
 
-    It stays as it is if `unpacked` would refuse the result for being too small, as with arrays of zeros.
+    All are stored as they are if `unpacked` would refuse the result for being too small, as with arrays of zeros.
 
     Parameters
     ----------
-    data : bytes
-        The archive; its entries are stored as they are.
+    entries : mapping of str to bytes
+        The content of each entry.
     """
+    found = _archive(entries, least_to_pack=_LEAST_TO_PACK)
+    if sum(map(len, entries.values())) > _MOST_TIMES * len(found):
+        return _archive(entries, least_to_pack=math.inf)
+    return found
+
+
+def _archive(entries: Mapping[str, bytes | memoryview], least_to_pack: float) -> bytes:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
-        for name, entry in stored_entries(data).items():
-            method = zipfile.ZIP_STORED if len(entry) < _LEAST_TO_PACK else zipfile.ZIP_DEFLATED
-            archive.writestr(name, bytes(entry), compress_type=method, compresslevel=1)
-    return written.getvalue() if len(data) <= _MOST_TIMES * written.tell() else data
+        for name, entry in entries.items():
+            method = zipfile.ZIP_STORED if len(entry) < least_to_pack else zipfile.ZIP_DEFLATED
+            archive.writestr(name, entry, compress_type=method, compresslevel=1)
+    return written.getvalue()
 
 
 def unpacked(data: bytes) -> bytes:
@@ -152,9 +160,5 @@ def _directory(data: bytes) -> list[zipfile.ZipInfo]:
 
 
 def with_schema(entries: Mapping[str, memoryview], schema: Mapping[str, Any]) -> bytes:
-    """Return an archive with the same entries and another schema."""
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        for name, entry in entries.items():
-            archive.writestr(name, json.dumps(schema).encode() if name == SCHEMA else bytes(entry))
-    return written.getvalue()
+    """Return an archive with the same entries and another schema, uncompressed."""
+    return _archive({**entries, SCHEMA: json.dumps(schema).encode()}, least_to_pack=math.inf)

@@ -3,6 +3,9 @@
 Threads add up the trees in the order in which they finish, so the last digits would differ from call to call. These
 forests are therefore grown by ``n_jobs`` threads, but predict with one.
 
+Trees are made without copying a tree that was made before, as scikit-learn does: on a few hundred rows, the copy takes
+half as long as growing the tree.
+
 An exponent v lets each split use d^v of the d columns that reach the forest. It has the same meaning for narrow and
 wide tables, and the width after a feature operator is known only in `fit`.
 """
@@ -21,10 +24,24 @@ from cashmere.space.estimators.packed_state import PackedState
 
 
 class _PackedTrees(PackedState):
-    """Store the trees in a few large arrays: thousands of small ones took longer to write than the forest to grow.
+    """Make trees without copies, and store them in a few large arrays.
 
-    In files of earlier versions, nodes and values have scikit-learn's types.
+    Thousands of small arrays took longer to write than the forest to grow. In files of earlier versions, nodes and
+    values have scikit-learn's types.
     """
+
+    estimator_: Any
+    estimators_: list[Any]
+    estimator_params: tuple[str, ...]
+
+    def _make_estimator(self, append: bool = True, random_state: np.random.RandomState | None = None) -> Any:
+        """Return a tree with the parameters and the seed that scikit-learn would give it."""
+        tree = type(self.estimator_)(**{name: getattr(self, name) for name in self.estimator_params})
+        if random_state is not None:
+            tree.random_state = random_state.randint(np.iinfo(np.int32).max)
+        if append:
+            self.estimators_.append(tree)
+        return tree
 
     def __getstate__(self) -> dict[str, Any]:
         raw: Any = super().__getstate__()
