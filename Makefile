@@ -7,13 +7,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where it is set, every worker process of a test compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint types unit test-min test-python test-slow test-ray test-slurm site release-check browser \
+.PHONY: help demo test lint types unit test-long test-min test-python test-slow test-ray test-slurm site release-check browser \
   hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       fit an ensemble to a real table that comes with the package (about 2 minutes)"
-	@echo "make test       lint, types and all tests except the slow ones (about a quarter of an hour on 2 cores)"
+	@echo "make test       lint, types and the tests that run after every change (about a quarter of an hour on 2 cores)"
+	@echo "make test-long  further tests that take seconds each: do them before a release (as long again)"
 	@echo "make test-slow  the statistical and the long fault tests"
 	@echo "make test-min   the main tests with the lowest versions that pyproject.toml allows"
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
@@ -57,8 +58,12 @@ types: $(VENV)/.dev
 # Three processes, as a tenth of the time goes into waiting for other ones: 6 % faster than two on two cores. Each has
 # one thread for its arithmetic: small products wait longer for threads than they compute.
 unit: $(VENV)/.dev browser
-	OMP_NUM_THREADS=1 .ci/in_memory $(BIN)/python -m pytest -m "not slow and not alone" -n 3 --dist loadfile
-	.ci/in_memory $(BIN)/python -m pytest -m "alone and not slow" $$(grep -rl --include="*.py" "mark.alone" tests)
+	OMP_NUM_THREADS=1 .ci/in_memory $(BIN)/python -m pytest -m "not slow and not long and not alone" -n 3 --dist loadfile
+	.ci/in_memory $(BIN)/python -m pytest -m "alone and not slow and not long" $$(grep -rl --include="*.py" "mark.alone" tests)
+
+test-long: $(VENV)/.dev browser
+	OMP_NUM_THREADS=1 .ci/in_memory $(BIN)/python -m pytest -m "long and not slow and not alone" -n 3 --dist loadfile
+	.ci/in_memory $(BIN)/python -m pytest -m "long and alone and not slow" $$(grep -rl --include="*.py" "mark.alone" tests)
 
 # The lowest versions that pyproject.toml allows, on the lowest Python. With MIN_TESTS=tests the whole suite runs; golden
 # trajectories are those of the versions in constraints.txt.

@@ -88,6 +88,7 @@ def test_predictions_have_the_columns_of_the_contract(run, table, tmp_path, suff
     assert (frame["prediction"] == np.where(frame["proba_bad"] >= 0.5, "bad", "good")).mean() > 0.99
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("default:Column:UserWarning")
 def test_texts_that_mean_missing_and_dates_that_cannot_be_read_are_told(tmp_path):
     rng = np.random.default_rng(0)
@@ -107,6 +108,7 @@ def test_texts_that_mean_missing_and_dates_that_cannot_be_read_are_told(tmp_path
     assert "3 values of column 'day' not read as dates, treated as missing" in told and "income" not in told
 
 
+@pytest.mark.long
 def test_columns_are_ignored_or_read_as_categories_where_asked(tmp_path):
     rng = np.random.default_rng(0)
     zips = rng.integers(1, 6, 120)
@@ -154,6 +156,7 @@ def test_rows_without_a_target_are_left_out_where_asked(tmp_path):
     assert list(Predictor.load(tmp_path / "run" / "model").classes_) == [0, 1]
 
 
+@pytest.mark.long
 def test_nearly_perfect_scores_are_doubted(tmp_path):
     frame = pd.DataFrame({"noise": np.arange(200) % 7, "copy": np.arange(200) % 2, "bad": np.arange(200) % 2})
     frame.to_csv(tmp_path / "table.csv", index=False)
@@ -163,6 +166,7 @@ def test_nearly_perfect_scores_are_doubted(tmp_path):
     assert "predicts alone" in cashmere("inspect", tmp_path / "table.csv", "--target", "bad")
 
 
+@pytest.mark.long
 def test_decision_threshold_decides_the_predictions(table, tmp_path):
     folder, output = tmp_path / "run", tmp_path / "out.csv"
     options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder)
@@ -175,6 +179,7 @@ def test_decision_threshold_decides_the_predictions(table, tmp_path):
     assert "Decision" in (folder / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_positive_class_may_be_the_first(table, tmp_path):
     folder, output = tmp_path / "run", tmp_path / "out.csv"
     options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder)
@@ -287,6 +292,7 @@ def test_required_scores_decide_the_status(run, table, tmp_path):
     assert "Unknown metric 'sharpness'" in refused("score", run, table, "--require", "sharpness=1")
 
 
+@pytest.mark.long
 def test_weights_and_groups_are_columns(table, tmp_path):
     weighted = pd.read_csv(table)
     weighted["persons"] = np.arange(len(weighted)) % 3
@@ -304,6 +310,7 @@ def test_weights_and_groups_are_columns(table, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_labels_are_scored_as_they_are_written(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=120), "when": "2024-01-05"})
@@ -377,6 +384,7 @@ class Mine:
 """
 
 
+@pytest.mark.long
 def test_own_strategy_is_imported_only_for_whom_names_it(table, tmp_path, monkeypatch):
     """A run that comes from elsewhere must not choose what is imported."""
     (tmp_path / "strategy_of_mine.py").write_text(OWN_STRATEGY)
@@ -414,6 +422,7 @@ def test_own_strategy_is_imported_only_for_whom_names_it(table, tmp_path, monkey
     )
 
 
+@pytest.mark.long
 def test_quiet_prints_nothing(table, tmp_path):
     options = ["--target", "target", "--budget", "2trials", "--workers", "1", "--out", tmp_path / "q", "--quiet"]
     result = subprocess.run([*CASHMERE, "fit", table, *options], capture_output=True, check=True)
@@ -498,6 +507,7 @@ def test_time_budget_covers_the_whole_call(table, tmp_path):
     assert (tmp_path / "r" / "report.html").exists()
 
 
+@pytest.mark.long
 def test_bad_arguments_are_explained(run, table, tmp_path):
     new = ["--out", tmp_path / "new"]
     fit = ["fit", table, "--target", "target"]
@@ -610,6 +620,7 @@ def test_budgets_of_resumes_add_up(table, tmp_path):
         assert opened.extend(None) == Budget(trials=7)  # the rest of the largest
 
 
+@pytest.mark.long
 def test_interrupt_while_workers_start_prints_no_traceback(table, tmp_path):
     folder = tmp_path / "run"
     command = [*CASHMERE, "fit", str(table), "--target", "target", "--budget", "10m", "--out", str(folder)]
@@ -650,6 +661,7 @@ def test_pretrain_makes_an_opening_of_runs_for_later_ones(table, tmp_path, run):
     assert "no such file" in refused("fit", table, *options, tmp_path / "never", "--opening", out / "none.json")
 
 
+@pytest.mark.long
 def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp_path, run):
     from cashmere.metalearning.observations import SourceObservations
 
@@ -679,6 +691,7 @@ def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp
     assert "rows=" in refused(*arguments, "--rows", 50)
 
 
+@pytest.mark.long
 def test_pretrain_interrupted_after_the_last_table_ends(sources, tmp_path):
     for name in ("one", "two"):
         shutil.copy(sources / f"{name}.parquet", tmp_path)
@@ -691,6 +704,7 @@ def test_pretrain_interrupted_after_the_last_table_ends(sources, tmp_path):
     assert (process.returncode, errors) == (130, "Interrupted; everything is kept. Run the same command to continue.\n")
 
 
+@pytest.mark.long
 def test_pretrain_explains_bad_arguments(sources, run, tmp_path):
     out = ["--out", tmp_path / "out"]
     data = ["pretrain", "--data", sources]

@@ -41,6 +41,7 @@ def table():
     return X, np.where(X["a"] + rng.normal(size=160) > 0, "yes", "no")
 
 
+@pytest.mark.long
 def test_strategies_share_rows_and_finished_runs_are_kept(table, tmp_path):
     X, y = table
     lines: list[str] = []
@@ -55,6 +56,7 @@ def test_strategies_share_rows_and_finished_runs_are_kept(table, tmp_path):
     assert set(more.summary["strategy"]) == {"random", "bo:n_initial=3"} and more.metric == "log_loss"
 
 
+@pytest.mark.long
 def test_interrupted_run_starts_again(table, tmp_path):
     def stop(line):
         raise KeyboardInterrupt
@@ -109,6 +111,7 @@ def test_test_rows_in_time_keep_the_gap(table, tmp_path):
         compare_strategies(estimator, X, y, strategies=["random", "bo"], folder=tmp_path / "no", seeds=2)
 
 
+@pytest.mark.long
 def test_folder_of_another_comparison_is_refused(table, tmp_path):
     X, y = table
     both = {"strategies": ["random", "bo"], "folder": tmp_path / "both", "seeds": 2}

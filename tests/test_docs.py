@@ -54,7 +54,13 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
+def long_but(path: str, paths: list[Path]) -> list:
+    """Return paths as parameters: all but one are long."""
+    marks = {name: () if name == path else pytest.mark.long for name in map(name_of, paths)}
+    return [pytest.param(each, marks=marks[name_of(each)], id=name_of(each)) for each in paths]
+
+
+@pytest.mark.parametrize("page", long_but("README.md", [page for page in PAGES if blocks(page, "python")]))
 def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
@@ -63,7 +69,7 @@ def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
         exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
+@pytest.mark.parametrize("example", long_but("examples/first_run.py", EXAMPLES))
 def test_example_runs_and_prints(example, tmp_path):
     finished = subprocess.run(
         [sys.executable, "-W", "error", str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120

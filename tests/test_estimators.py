@@ -129,6 +129,7 @@ def test_fitted_estimator_survives_pickle_and_clone(fitted, credit):
     assert clone(fitted).get_params()["budget"] == "6trials"
 
 
+@pytest.mark.long
 def test_permuted_training_rows_give_the_same_model(fitted, credit):
     X, y = credit
     order = np.random.default_rng(1).permutation(len(X))
@@ -157,6 +158,7 @@ def test_unseen_category_and_missing_value_are_predicted(fitted, credit):
     assert np.isfinite(fitted.predict_proba(X)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["numpy", "polars", "csr", "coo array", "list"])
 def test_every_form_of_table_gives_the_same_model(kind):
     X, y = load_iris(return_X_y=True)
@@ -172,6 +174,7 @@ def test_every_form_of_table_gives_the_same_model(kind):
     np.testing.assert_allclose(model.predict_proba(make(X)), expected, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::cashmere.exceptions.RowStructureWarning")
 def test_polars_and_pandas_with_categories_dates_and_text_agree():
     rng = np.random.default_rng(0)
@@ -195,6 +198,7 @@ def test_polars_and_pandas_with_categories_dates_and_text_agree():
 LABELS = {"integers": [10, 20, 30], "positions": [0, 1, 2], "levels": [("a", "x"), ("a", "y"), ("b", "x")]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LABELS)
 def test_columns_of_any_labels_are_found_in_any_order(kind):
     rng = np.random.default_rng(0)
@@ -222,6 +226,7 @@ def test_names_that_training_lacked_are_warned_of():
     assert caught[0].filename == __file__
 
 
+@pytest.mark.long
 def test_weights_change_the_model_by_their_ratios():
     X, y = load_iris(return_X_y=True)
     plain = quick().fit(X, y).predict_proba(X)
@@ -231,6 +236,7 @@ def test_weights_change_the_model_by_their_ratios():
     np.testing.assert_array_equal(quick().fit(X, y, sample_weight=weights / 2).predict_proba(X), weighted)
 
 
+@pytest.mark.long
 def test_weights_may_be_a_column():
     X, y = load_iris(return_X_y=True, as_frame=True)
     weight = pd.Series(1.0 + np.arange(len(X)) % 3, name="persons")
@@ -244,6 +250,7 @@ def test_weights_may_be_a_column():
         quick().fit(wide, y, sample_weight="person")
 
 
+@pytest.mark.long
 def test_rows_of_weight_zero_count_as_removed():
     X, y = load_iris(return_X_y=True)
     seen = np.random.default_rng(0).random(len(y)) < 0.8
@@ -251,6 +258,7 @@ def test_rows_of_weight_zero_count_as_removed():
     np.testing.assert_array_equal(weighted, quick().fit(X[seen], y[seen]).predict_proba(X))
 
 
+@pytest.mark.long
 def test_heavy_rows_do_not_make_random_labels_look_predictable():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
@@ -258,6 +266,7 @@ def test_heavy_rows_do_not_make_random_labels_look_predictable():
     assert model.leaderboard_["loss"].min() > 0.5
 
 
+@pytest.mark.long
 def test_class_with_a_single_row_keeps_its_column():
     X, y = load_iris(return_X_y=True)
     y = y.copy()
@@ -273,6 +282,7 @@ def rare():
     return X, np.where(rng.random(1200) < 1 / (1 + np.exp(3 - 1.5 * X[:, 0])), "rare", "common")
 
 
+@pytest.mark.long
 def test_g_mean_is_decided_by_a_tuned_threshold_which_helps_on_new_rows(rare):
     X, y = rare
     model = quick(metric="g_mean").fit(X[:600], y[:600])
@@ -290,6 +300,7 @@ def test_g_mean_is_decided_by_a_tuned_threshold_which_helps_on_new_rows(rare):
     np.testing.assert_array_equal(copy.predict(X), model.predict(X))
 
 
+@pytest.mark.long
 def test_tuned_threshold_helps_on_unseen_rows_of_a_real_table():
     frame = demo_table()
     X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET].to_numpy()
@@ -305,6 +316,7 @@ def test_tuned_threshold_helps_on_unseen_rows_of_a_real_table():
     assert g_mean(tuned) > g_mean(plain) + 0.03
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("metric", "threshold", "expected"), [(None, "auto", 0.5), ("g_mean", "none", 0.5)])
 def test_without_tuning_the_most_probable_class_is_predicted(rare, metric, threshold, expected):
     X, y = rare
@@ -313,6 +325,7 @@ def test_without_tuning_the_most_probable_class_is_predicted(rare, metric, thres
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
 
 
+@pytest.mark.long
 def test_thresholds_do_not_change_search_and_probabilities(rare):
     X, y = rare
     tuned, plain, fixed = (
@@ -326,6 +339,7 @@ def test_thresholds_do_not_change_search_and_probabilities(rare):
     np.testing.assert_array_equal(fixed.predict(X) == "rare", fixed.predict_proba(X)[:, 1] >= 0.07)
 
 
+@pytest.mark.long
 def test_positive_class_may_be_the_first(rare):
     X, y = rare
     names = np.where(y == "rare", "churned", "stays")
@@ -359,6 +373,7 @@ def test_positive_class_must_be_one_of_two(rare):
         quick(AutoRegressor, pos_label=1).fit(X, X[:, 0])
 
 
+@pytest.mark.long
 def test_thresholds_of_several_classes_sum_to_one(rare):
     X, y = rare
     y = np.where((y == "common") & (X[:, 1] > 1.2), "other", y)
@@ -401,6 +416,7 @@ def test_custom_metric_sees_labels():
     assert model.leaderboard_["score"].max() == 1.0
 
 
+@pytest.mark.long
 def test_custom_algorithm_in_ten_lines():
     def build(values, context):
         from sklearn.naive_bayes import GaussianNB
@@ -465,6 +481,7 @@ def test_nothing_is_printed_and_no_directory_is_left(tmp_path, monkeypatch, capf
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("cashmere-")]
 
 
+@pytest.mark.long
 def test_run_directory_is_kept_and_continued(tmp_path):
     X, y = load_diabetes(return_X_y=True)
     folder = tmp_path / "run"
@@ -475,6 +492,7 @@ def test_run_directory_is_kept_and_continued(tmp_path):
     assert [o.loss for o in more.study_.history[:3]] == [o.loss for o in model.study_.history]
 
 
+@pytest.mark.long
 def test_further_time_too_short_for_a_trial_is_warned_of(tmp_path):
     X, y = load_iris(return_X_y=True)
     quick(run_directory=tmp_path / "run").fit(X, y)
@@ -492,6 +510,7 @@ def test_budget_too_small_for_a_trial_gives_the_constant_predictor_and_says_so()
     assert model.ensemble_["algorithm"].tolist() == ["baseline"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("ensemble", ["selection", "bagging", "stacking", "best"])
 @pytest.mark.parametrize("estimator", [AutoClassifier, AutoRegressor])
 def test_every_ensemble_method_works_end_to_end(estimator, ensemble):
@@ -510,6 +529,7 @@ def test_custom_metric_for_regression_sees_values():
     assert 0.3 < model.leaderboard_["score"].max() <= 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["poisson", "gamma", "tweedie@1.7"])
 def test_deviance_gets_positive_predictions_that_stay_when_saved(metric, tmp_path):
     rng = np.random.default_rng(0)
@@ -555,6 +575,7 @@ class OwnScaler(StandardScaler):
     """A class that is on nobody's allow-list."""
 
 
+@pytest.mark.long
 def test_types_are_checked_for_every_kind_of_pipeline_and_not_once_per_algorithm():
     scaler = Operator(name="own_scaler", build=lambda values, context: OwnScaler())
     plain = Operator(name="plain", build=lambda values, context: StandardScaler())
@@ -569,6 +590,7 @@ def test_types_are_checked_for_every_kind_of_pipeline_and_not_once_per_algorithm
     assert statuses == {"plain": "success", "own_scaler": "error"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", [{"metric": "mae"}, {"random_state": 5}, {"strategy": "random"}])
 def test_resume_with_other_settings_is_refused_by_name(tmp_path, change):
     X, y = load_diabetes(return_X_y=True)
@@ -579,6 +601,7 @@ def test_resume_with_other_settings_is_refused_by_name(tmp_path, change):
         quick(AutoRegressor, **settings, resume=True, **change).fit(X, y)
 
 
+@pytest.mark.long
 def test_resume_with_other_rows_is_refused(tmp_path):
     X, y = load_diabetes(return_X_y=True)
     settings = {"run_directory": tmp_path / "run", "space": linear_space}
@@ -597,6 +620,7 @@ def test_custom_splitter_keeps_its_row_numbers_under_weights():
     assert model.study_.history[0].predictions.shape == (150, 3)
 
 
+@pytest.mark.long
 def test_fits_leave_no_files_threads_or_processes_behind():
     import gc
     import threading

@@ -18,6 +18,8 @@ from cashmere.report import summarise_run
 
 pytest.importorskip("mlflow")
 
+pytestmark = pytest.mark.long
+
 ROWS = demo_table().head(120)
 X = ROWS.drop(columns=DEMO_TARGET)
 

@@ -71,6 +71,7 @@ def distance(f, g, weight):
 # ---------------------------------------------------------------- trajectory
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("name", "n_classes"), [("log_loss", 2), ("log_loss", 3), ("accuracy", 3), ("f1_macro", 2), ("rmse", 1)]
@@ -247,6 +248,7 @@ def test_tau_of_a_perfect_surrogate_and_of_its_opposite():
     assert full == pytest.approx((1, -1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["prediction", "pairwise"])
 def test_the_surrogates_of_the_package_can_be_judged(name):
     surrogate = PredictionSurrogate() if name == "prediction" else PairwiseSurrogate()

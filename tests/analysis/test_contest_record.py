@@ -239,6 +239,7 @@ def test_other_strategies_hold_no_contest():
     assert contest_fact(make_strategy("random", make_space()), None) is None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "damage",
     [

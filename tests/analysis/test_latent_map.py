@@ -175,6 +175,7 @@ def test_hostile_names_stay_text(tmp_path):
     assert "<script>alert(1)</script>" in page.text
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "damage",
     [
@@ -230,6 +231,7 @@ def test_run_keeps_its_map(tmp_path):
     assert 'id="latent-map"' in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_browser_shows_the_map_without_complaint(tmp_path, browser):
     path = write_report(make_run(tmp_path / "run", facts={"latent_map": made_up_fact(200)}))

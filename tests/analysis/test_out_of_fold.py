@@ -25,6 +25,7 @@ def test_predictions_are_the_weighted_mean_of_the_members(tmp_path):
     np.testing.assert_array_equal(found.decided, expected.argmax(axis=1))
 
 
+@pytest.mark.long
 def test_rows_are_those_of_the_table_in_its_order(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.permutation(90).astype(float)

@@ -4,12 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def benchmarks(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks", *words]
     return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_help_describes_every_subcommand():
     text = " ".join(benchmarks("--help").stdout.split())
     assert "record Record histories: evaluate configurations of a space" in text
@@ -17,6 +20,7 @@ def test_help_describes_every_subcommand():
     assert "run Run strategies for real" in text
 
 
+@pytest.mark.long
 def test_our_errors_are_one_line(tmp_path):
     (tmp_path / "broken.zip").write_text("no zip")
     result = benchmarks("replay", "--recordings", str(tmp_path))

@@ -14,6 +14,7 @@ from cashmere.cli.terminal import typed_errors
 from cashmere.exceptions import RowStructureWarning
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
 @pytest.mark.parametrize("arguments", [("strategies",), ("cite", "bo"), ("key",), ("--help",), ("fit", "--help")])
 def test_full_output_is_explained(arguments):
@@ -25,6 +26,7 @@ def test_full_output_is_explained(arguments):
     assert "No space left" in result.stderr and len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_closed_pipe_is_no_error():
     command = f"{sys.executable} -m cashmere strategies | true"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

@@ -141,6 +141,7 @@ def test_holm_is_monotone_and_never_below_the_probability(p_values):
     np.testing.assert_allclose(adjusted[order], direct)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(samples)
 def test_wilcoxon_agrees_with_scipy(pair):

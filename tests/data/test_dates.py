@@ -30,6 +30,7 @@ def notation_of(*texts):
     return find_notation(text(*texts), np.full(len(texts), 1 / len(texts)))
 
 
+@pytest.mark.long
 @given(st.datetimes(dt.datetime(1970, 1, 1), dt.datetime(2068, 12, 31)), st.sampled_from(sorted(CLOCKS)))
 @settings(deadline=None)
 def test_every_notation_gives_back_the_moment(moment, clock):
@@ -158,6 +159,7 @@ def test_dates_that_cannot_be_told_are_none(texts):
     assert notation_of(*texts) is None
 
 
+@pytest.mark.long
 @given(st.permutations(["31/01/2024", "05/02/2024", "06/02/2024", "x"] + [f"{day:02}/03/2024" for day in range(1, 26)]))
 @settings(deadline=None)
 def test_the_order_of_rows_does_not_matter(texts):

@@ -174,6 +174,7 @@ def test_no_training_row_sees_its_own_target():
     assert second[7, 0] == first[7, 0] and not np.array_equal(first, second)
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

@@ -34,6 +34,7 @@ def same(a, b):
         np.testing.assert_array_equal(a.weight, b.weight)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(2, 25), seed=st.integers(0, 10**6))
 def test_row_order_does_not_matter(n, seed):

@@ -291,6 +291,7 @@ def test_rows_are_coded_independently(seed, n):
         assert [text[0] for text in row.texts] == [text[i] for text in whole.texts]
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 30))
 def test_schema_survives_json_and_row_order(seed, n):

@@ -102,6 +102,7 @@ def test_what_is_no_table_is_refused(tmp_path, rows, message):
         read_table(write(tmp_path / "t.xlsx", rows))
 
 
+@pytest.mark.long
 def test_damaged_and_huge_workbooks_are_refused(tmp_path):
     whole = write(tmp_path / "t.xlsx", [("a",), (1,)]).read_bytes()
     for name, content in (("cut.xlsx", whole[:300]), ("text.xlsx", b"a,b\n1,2\n"), ("old.xls", b"\0" * 99)):

@@ -82,6 +82,7 @@ def test_column_vector_is_flattened_with_a_warning():
         assert check_target(np.array([[1], [2]])).shape == (2,)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(

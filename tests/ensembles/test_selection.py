@@ -134,6 +134,7 @@ def test_regression_vector(kernel):
     np.testing.assert_allclose(result.weights, data["weights"], rtol=0, atol=1e-12)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("coarse", [False, True])
@@ -201,6 +202,7 @@ def test_equal_candidates_can_be_permuted(seed):
     assert (a.order < 5).all()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("tie", ["first", "secondary", "random"])
 @settings(max_examples=3, deadline=None)
@@ -328,6 +330,7 @@ class TestTies:
         assert select_ensemble(p, y, REGRESSION["mae"], size=1).order[0] == 1
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -40,6 +40,7 @@ def binary_rows(draw):
     return y, two_columns(second), weight
 
 
+@pytest.mark.long
 @given(binary_rows(), st.sampled_from(LABEL_METRICS))
 @settings(deadline=None, max_examples=200)
 def test_no_threshold_between_two_rows_is_better(rows, metric):

@@ -66,6 +66,7 @@ def test_boosters_learn_by_the_deviance(rows, algorithm, space):
         np.testing.assert_allclose(model.predict(unseen), own.predictions[fold.validation], rtol=1e-4)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("algorithm", ["catboost", "ridge", "random_forest", "knn"])
 def test_other_learners_learn_the_mean_and_are_judged_by_it(rows, algorithm):
     outcome, squared = (rows.outcome(algorithm, power) for power in (rows.metric.power, None))

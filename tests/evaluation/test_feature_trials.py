@@ -88,6 +88,7 @@ def test_nothing_is_learned_from_noise(task, algorithm, tmp_path):
     assert abs(outcome.loss - on_new) < 4 * error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("task", "algorithm"), CASES)
 def test_loss_on_validation_rows_is_that_on_new_ones(task, algorithm, tmp_path):
     pytest.importorskip(algorithm)

@@ -107,6 +107,7 @@ def test_unknown_racing_is_refused(objective):
         make_study(objective, "always")
 
 
+@pytest.mark.long
 def test_racing_run_counts_stopped_trials_apart_from_failures(tmp_path):
     X, y = load_breast_cancer(return_X_y=True)
     model = AutoClassifier(

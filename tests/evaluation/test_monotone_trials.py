@@ -103,6 +103,7 @@ def trials(request, tmp_path_factory):
     return Trials(tmp_path_factory.mktemp("monotone") / "folds", request.param, ("age+", "price-"))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("algorithm", TREES)
 def test_predictions_never_go_the_other_way(trials, algorithm):
     for configuration in trials.configurations(algorithm, 1, seed=0):

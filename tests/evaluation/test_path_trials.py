@@ -170,6 +170,7 @@ def test_every_position_of_all_folds_is_a_checkpoint(four_folds):
     assert losses[0] == watch.kept[0].loss
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_checkpoints_change_nothing(four_folds, name):
     """The clock decides when they are made; the trial must not depend on it."""
@@ -225,6 +226,7 @@ def test_hopeless_trials_stop_after_their_first_fold(four_folds):
     assert stopped.loss is None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_trial_that_is_raced_to_its_end_equals_one_that_is_not(four_folds, name):
     trial = make_random_trial(four_folds, name)

@@ -65,6 +65,7 @@ def test_boosters_learn_the_quantile(rows, algorithm, space):
         assert np.mean(rows.y[fold.validation] <= model.predict(unseen)) > 0.7  # so do the saved models
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting", "ridge"])
 def test_learners_approach_percentage_errors(rows, algorithm):
     metric = get_metric("mape", TASK)

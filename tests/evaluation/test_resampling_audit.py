@@ -71,6 +71,7 @@ def check(table, may_fail=()):
     return proven
 
 
+@pytest.mark.long
 def test_every_resampler_is_proven_on_a_table_of_keel():
     proven = check(audit_resampling(*read("glass-0-1-6_vs_2"), configurations=ALL, resampling="2fold"), ["smotenc"])
     assert set(proven["resampler"]) == set(NAMES) - {"smotenc"}  # the table has numbers only
@@ -91,6 +92,7 @@ def test_resamplers_are_proven_on_a_table_with_categories_and_gaps():
     assert set(proven.loc[proven["beyond"] > 0, "resampler"]) <= {"svm_smote"}
 
 
+@pytest.mark.long
 def test_more_classes_than_two_are_proven():
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], [60, 25, 9])

@@ -59,6 +59,7 @@ def test_scores_are_those_of_sklearn(rare):
         assert row["lower"] < row["score"] < row["upper"]
 
 
+@pytest.mark.long
 def test_other_metrics_of_the_frequent_class_are_reported(tmp_path):
     X, y = rows(400, 0)
     names = np.where(y == "yes", "churned", "stays")
@@ -174,6 +175,7 @@ def test_subgroups_may_be_undefined_for_a_metric_and_are_weighted(rare):
     assert found["score"].isna().to_dict() == {"all rows": False, "no": True, "yes": True}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_class", [False, True])
 def test_sets_are_held_against_the_rows(rare, by_class):
     X, y = rows(400, 20)
@@ -305,6 +307,7 @@ def test_classes_are_decided_as_predict_does():
     assert found["accuracy"].tolist() == [model.score(X, y)] * 2
 
 
+@pytest.mark.long
 def test_custom_metric_is_not_taken_for_the_built_in_of_its_name(tmp_path):
     def accuracy(y_true, y_pred):
         return -float(np.mean((y_true == 1) & (y_pred == 0)))
@@ -347,6 +350,7 @@ def test_metrics_need_names_of_their_own(rare):
     assert list(rare.score_table(X, y, metrics=["mcc", "mcc"]).intervals["metric"]) == ["mcc"]
 
 
+@pytest.mark.long
 def test_stacked_members_have_no_weights():
     X, y = rows(200, 10)
     scores = AutoClassifier(ensemble="stacking", **QUICK).fit(X, y).score_table(X, y)

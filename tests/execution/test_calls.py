@@ -35,6 +35,7 @@ def pool():
     executor.shutdown()
 
 
+@pytest.mark.long
 def test_values_and_errors_come_back(pool):
     assert pool.submit(divmod, 17, 5).result(60) == (3, 2)
     assert pool.submit(os.getpid).result(60) != os.getpid()
@@ -66,6 +67,7 @@ def _wait():
     threading.Event().wait(600)
 
 
+@pytest.mark.long
 def test_pool_of_a_cluster_calls_on_its_workers():
     with two_workers() as client, open_cluster(client, n_threads=1) as cluster:
         with worker_pool(2, cluster=cluster) as pool:

@@ -36,6 +36,7 @@ def open_and_close(executor):
         pass
 
 
+@pytest.mark.long
 def test_threads_and_memory_of_the_workers_are_known(client):
     with open_cluster(client, n_threads=1) as opened:
         assert opened.client is client
@@ -110,6 +111,7 @@ def test_cluster_without_workers_is_refused(monkeypatch):
         open_and_close(client)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("before", "reason"),
     [

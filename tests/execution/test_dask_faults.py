@@ -41,6 +41,7 @@ def kill_dask_worker():
     time.sleep(60)
 
 
+@pytest.mark.long
 def test_killed_coordinator_leaves_no_process_of_its_trials(client, tmp_path):
     program = f"""
         import os, sys, time
@@ -64,6 +65,7 @@ def test_killed_coordinator_leaves_no_process_of_its_trials(client, tmp_path):
     wait_until(lambda: not any(psutil.pid_exists(int(path.name)) for path in tmp_path.iterdir()))
 
 
+@pytest.mark.long
 def test_trial_whose_worker_is_killed_begins_again(executor, tmp_path):
     def kill_once(trial):
         if not (tmp_path / "killed").exists():

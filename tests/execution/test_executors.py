@@ -183,6 +183,7 @@ def kill_new_server(known):
     return known | new
 
 
+@pytest.mark.long
 def test_worker_killed_while_it_starts_is_no_bug_of_the_executor(no_fork_servers):
     known = {child.pid for child in psutil.Process().children()}
     executor = WorkerProcessExecutor(1)
@@ -380,6 +381,7 @@ class HandingOverForEver:
         return square(trial)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("forks", [False, True])
 def test_no_checkpoint_is_sent_during_the_next_trial(one_worker, forks):
     outcome = one_worker.submit(HandingOverForEver(forks=forks), trial(0, 0.1)).result(timeout=60)

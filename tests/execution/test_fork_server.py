@@ -85,6 +85,7 @@ def test_one_server_serves_all_executors_with_as_many_threads(no_fork_servers, c
     assert set(no_fork_servers) == {frozenset(worker_environment(1).items())}
 
 
+@pytest.mark.long
 def test_server_that_was_killed_is_replaced(no_fork_servers, called):
     called(os.getpid)
     (server,) = no_fork_servers.values()
@@ -109,6 +110,7 @@ def test_cpu_time_of_workers_counts_as_that_of_the_server(no_fork_servers, calle
     assert times.children_user + times.children_system >= 0.5
 
 
+@pytest.mark.long
 def test_server_ends_when_it_is_idle():
     program = f"""
 from cashmere.execution import inside_fork_server

@@ -72,6 +72,7 @@ def address(tmp_path):
             yield client.scheduler.address
 
 
+@pytest.mark.long
 def test_worker_without_lightgbm_is_refused(address, tmp_path):
     settings = RunSettings(budget=Budget(trials=1), target_name=DEMO_TARGET)
     with (

@@ -21,6 +21,7 @@ with worker_pool(1) as executor:
 """
 
 
+@pytest.mark.long
 def test_workers_end_when_the_main_process_is_killed():
     with running([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) as main:
         worker = psutil.Process(int(main.stdout.readline()))
@@ -28,6 +29,7 @@ def test_workers_end_when_the_main_process_is_killed():
     assert not worker.is_running()
 
 
+@pytest.mark.long
 def test_workers_end_at_once_when_the_block_raises():
     start = time.perf_counter()
     with pytest.raises(KeyError), worker_pool(1) as executor:

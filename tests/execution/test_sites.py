@@ -10,6 +10,7 @@ from contracts.cluster_executor_contract import wait_until
 from contracts.executor_contract import square, trial
 
 
+@pytest.mark.long
 def test_site_ends_its_processes_before_it_gives_up_its_files(monkeypatch, tmp_path):
     monkeypatch.setattr(sites, "_IDLE_SECONDS", 0.3)
     monkeypatch.setattr(sites, "_UNUSED_SECONDS", 1.5)

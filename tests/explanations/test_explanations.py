@@ -111,6 +111,7 @@ def test_importances_rank_columns_and_group_associated_ones(values_run):
     assert again.to_json() == found.to_json()
 
 
+@pytest.mark.long
 def test_explanation_reaches_file_report_and_terminal(run):
     result = CliRunner().invoke(app, ["explain", str(run), "--repeats", "2", "-o", str(run / "importances.csv")])
     assert result.exit_code == 0, result.output
@@ -275,6 +276,7 @@ def test_rows_are_explained_independently_and_repeatably(classes_run):
     pd.testing.assert_frame_equal(of_second.drop(columns="row"), second.contributions.drop(columns="row"))
 
 
+@pytest.mark.long
 def test_a_model_without_its_run_is_explained_with_a_background(classes_run, tmp_path):
     X = columns(np.random.default_rng(7))[["size", "colour", "noise"]]
     shutil.copytree(classes_run / "model", tmp_path / "model")
@@ -294,6 +296,7 @@ def test_a_model_without_its_run_is_explained_with_a_background(classes_run, tmp
             cashmere.explain_predictions(model_only, X.head(1))
 
 
+@pytest.mark.long
 def test_a_model_inside_a_run_is_compared_with_its_rows(classes_run, tmp_path):
     X = columns(np.random.default_rng(7))[["size", "colour", "noise"]].head(1)
     run = tmp_path / "run"

@@ -64,6 +64,7 @@ def run(table, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_command_writes_model_and_certificate(run, tmp_path):
     found = CliRunner().invoke(app, ["export", str(run), "--onnx", str(tmp_path / "model.onnx")])
     assert found.exit_code == 0, found.output
@@ -96,6 +97,7 @@ def test_file_predicts_without_cashmere(run, table, tmp_path):
     assert all(np.array_equal(given[name], value) for name, value in texts.items())
 
 
+@pytest.mark.long
 def test_large_numbers_are_shifted_in_the_file_too(tmp_path):
     rng = np.random.default_rng(0)
     part = rng.integers(0, 2000, 1200)
@@ -114,6 +116,7 @@ def test_large_numbers_are_shifted_in_the_file_too(tmp_path):
     assert min(explained["at"].points) >= 1_700_000_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["poisson", "gamma", "tweedie@1.3"])
 def test_logarithms_and_smallest_predictions_convert(metric, tmp_path):
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import pytest
 EXPORT = "from cashmere.cli import app; app(['export', 'run', '--onnx', 'model.onnx'])"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("package", "code"), [("onnx", "import cashmere; cashmere.export_onnx"), ("onnxruntime", EXPORT)]
 )

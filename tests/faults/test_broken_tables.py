@@ -92,11 +92,13 @@ def is_file(case) -> bool:
 FILES_REFUSED = [case for case in CASES if is_file(case) and case.fit != MODEL]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", marked(case for case in CASES if case not in FILES_REFUSED))
 def test_fit(case, tmp_path):
     check(outcome(lambda: fitted(case.build(tmp_path))), case.fit)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", marked(FILES_REFUSED))
 def test_fit_by_the_command_line(case, tmp_path):
     path = case.build(tmp_path)
@@ -111,6 +113,7 @@ def test_fit_by_the_command_line(case, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", marked(CASES))
 def test_predict(case, tmp_path, good_model):
     check(outcome(lambda: predicted(case.build(tmp_path), good_model)), case.predict)
@@ -126,6 +129,7 @@ def run(tmp_path_factory):
 BY_COMMAND = [case for case in CASES if is_file(case)][::12]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("default::cashmere.exceptions.UnknownValuesWarning")  # told in a line
 @pytest.mark.parametrize("case", marked(BY_COMMAND))
 def test_predict_by_the_command_line(case, tmp_path, run):
@@ -187,6 +191,7 @@ LARGE = {
 PACKED = ("numbers", "one quote that is never closed", "different texts")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 def test_memory_is_a_bounded_multiple_of_the_file(tmp_path):
     files = []

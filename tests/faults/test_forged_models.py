@@ -26,6 +26,8 @@ from cashmere.model.audit import audit
 from support.forgeries import FORGERIES, forge, pipeline_with_cache, real, stacking
 from support.forging import node, plain, thing
 
+pytestmark = pytest.mark.long
+
 BY_THE_AUDIT = "is not read because|Models of cashmere never do|types that are not trusted|this cashmere reads"
 MOST_SECONDS = 2.0
 MOST_MIB = 200

@@ -18,6 +18,8 @@ import pytest
 
 from cashmere.cli.output_files import without_formulas
 
+pytestmark = pytest.mark.long
+
 SECRET = "token-7f3a91c0-do-not-write"
 ATTACKS = [
     "=cmd|' /C calc'!A0",

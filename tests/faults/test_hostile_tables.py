@@ -82,6 +82,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", WORKING)
 def test_strange_table_gives_a_valid_model(name):
     X, y = WORKING[name]

@@ -31,6 +31,7 @@ def burn_outside_the_interpreter(trial):
     hashlib.pbkdf2_hmac("sha512", b"", b"", 100_000_000)
 
 
+@pytest.mark.long
 def test_native_code_is_stopped_by_its_cpu_time_and_a_sleeper_is_not():
     # A slow machine needs more than a second to import what the sleeper does.
     executor = WorkerProcessExecutor(2, limits=Limits(seconds=60, cpu_seconds=3.0))

@@ -37,6 +37,7 @@ def hit(kind, *, seed, case=0):
     return rows
 
 
+@pytest.mark.long
 @needs_orphans
 def test_a_run_survives_kills_of_its_coordinator():
     rows = hit("coordinator killed", seed=1)

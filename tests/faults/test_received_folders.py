@@ -205,6 +205,7 @@ def link_to_device(path: Path, outside: Path) -> None:
 KINDS = (link, dangling_link, pipe, socket, sub_folder, link_to_device)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(
     "kind", [link, dangling_link, pipe, socket, sub_folder, link_to_device], ids=lambda f: f.__name__
@@ -219,6 +220,7 @@ def test_only_regular_files_are_read(run, name, kind):
         check_refused(run, FILES[name])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["predictions", "members", "logs", "prepared", "model"])
 @pytest.mark.parametrize("kind", [link, dangling_link, pipe], ids=lambda f: f.__name__)
 def test_sub_folders_that_are_links_are_refused(run, name, kind):
@@ -228,6 +230,7 @@ def test_sub_folders_that_are_links_are_refused(run, name, kind):
         check_refused(run, None if reader is predict and name != "model" else reader, name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -270,6 +273,7 @@ DAMAGED = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*DAMAGED, "model/member", "model/encoders"])
 @pytest.mark.parametrize("kind", ["half", "empty", "noise", "one byte less", "zeros"])
 def test_damaged_files_are_refused(run, name, kind):
@@ -361,12 +365,14 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "value"), SETTINGS)
 def test_settings_out_of_range_are_refused(run, name, value):
     changed_json(run / "run.json", ("settings", name), value)
     check_refused(run, open_for_work)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("file", "keys", "value"),
     [
@@ -409,6 +415,7 @@ def test_descriptions_that_cannot_be_are_refused(run, file, keys, value):
     check_refused(run, open_for_work)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("keys", "value"),
     [
@@ -454,6 +461,7 @@ def test_forged_manifests_are_refused(run, keys, value):
     check_refused(run, predict)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("keys", "value"),
     [
@@ -477,6 +485,7 @@ def test_forged_indices_of_prepared_folds_are_refused(run, keys, value):
         assert "Prepare the folds again" in refused.get("read_predictions", "Prepare the folds again")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", ["[]", "null", '"run"', "", "{", "\x00", nested(65), nested(100_000), "[" * 10**6,
                                   '{"settings": {"seed": ' + "9" * 100_000 + "}}", "{" + '"a":1,' * 10 + '"b":NaN}'],
                          ids=range(11))  # fmt: skip
@@ -522,6 +531,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ARRAYS)
 @pytest.mark.parametrize("repaired", [True, False])
 def test_forged_predictions_are_refused(run, kind, repaired):
@@ -536,6 +546,7 @@ def test_forged_predictions_are_refused(run, kind, repaired):
 TABLE = {"values": np.zeros((120, 6)), "y": np.repeat([0, 1], 60)}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "arrays",
     [
@@ -608,6 +619,7 @@ def execute(folder: Path, *statements: str | int) -> None:
             database.execute(str(statement))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "statements",
     [
@@ -808,6 +820,7 @@ def linked_itself(run: Path) -> Path:
     return run.parent / "link"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "change",
     [

@@ -161,6 +161,7 @@ def test_order_of_rows_does_not_matter(n):
         assert list(map(str, features[0].items())) == list(map(str, features[1].items()))
 
 
+@pytest.mark.long
 def test_same_in_another_process(tmp_path):
     values, y, _ = mixed_table(3000)
     code = (
@@ -196,6 +197,7 @@ def test_features_of_missing_kinds_of_columns_are_undefined():
     assert undefined(describe(codes, y, [True, True])) == set(ABOUT_NUMBERS)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("task_type", TaskType)
 @pytest.mark.parametrize(
     "values",

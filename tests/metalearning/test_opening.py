@@ -131,6 +131,7 @@ def test_shipped_opening_is_small_and_says_where_it_comes_from():
     assert load_opening(SHIPPED / "default.json") == opening
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
 def test_shipped_steps_are_points_of_every_space(profile):
     space = make_space("default", profile)

@@ -156,6 +156,7 @@ def test_same_input_same_text_whatever_the_order_of_queries():
     assert interleaved == fit_ranker(queries.features[kept], queries.labels[kept], queries.targets[kept], 3)
 
 
+@pytest.mark.long
 def test_scores_survive_a_file_and_another_process(tmp_path):
     queries = embedding_queries(*planted())
     text = queries.fit()

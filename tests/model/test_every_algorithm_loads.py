@@ -25,6 +25,7 @@ CASES = [
 ] + [("default", TaskType.MULTICLASS)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("space", "task"), CASES)
 def test_every_algorithm_loads(space, task, tmp_path, monkeypatch):
     X = demo_table().sample(90, random_state=0)

@@ -59,6 +59,7 @@ def first(model):
     first_load.check_first_load(model, read_manifest(model))
 
 
+@pytest.mark.long
 def test_a_model_of_ours_passes(model):
     first(model)
 
@@ -82,6 +83,7 @@ def test_a_crash_of_the_child_is_an_error(model, child, program, message):
         first(model)
 
 
+@pytest.mark.long
 def test_a_child_that_hangs_is_killed_with_what_it_has_started(model, child, monkeypatch, tmp_path):
     pids = tmp_path / "pids"
     child(
@@ -100,6 +102,7 @@ def test_a_child_that_hangs_is_killed_with_what_it_has_started(model, child, mon
     assert not [pid for pid in alive if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
 def test_a_model_that_needs_too_much_memory_is_refused(model, monkeypatch, tmp_path):
     monkeypatch.setattr(first_load, "LIMIT_MIB", -100.0)  # less than its libraries take

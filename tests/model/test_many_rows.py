@@ -124,6 +124,7 @@ def test_threads_get_no_fewer_rows_than_they_are_worth(monkeypatch):
     assert parts == [(1999, threading.main_thread())]
 
 
+@pytest.mark.long
 def test_a_long_table_is_predicted_like_its_rows():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(300, 2)), rng.integers(0, 4, 300)]).astype(object)

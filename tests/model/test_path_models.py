@@ -63,6 +63,7 @@ def begin(task, name, *, absent=()):
     return path, seen, X[120:], algorithm
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("task", "name"), CASES)
 def test_archives_of_cut_models_are_trusted_and_predict_the_same(task, name, tmp_path):
     path, seen, unseen, algorithm = begin(task, name)
@@ -74,6 +75,7 @@ def test_archives_of_cut_models_are_trusted_and_predict_the_same(task, name, tmp
         np.testing.assert_allclose(model.predict(unseen), seen[position], rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for task, name in CASES if task is TaskType.MULTICLASS])
 @pytest.mark.parametrize("absent", [(1,), (0, 2)])
 def test_classes_that_a_fold_lacks_have_probability_0(name, absent):

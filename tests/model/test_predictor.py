@@ -47,6 +47,7 @@ def touched(model_folder, tmp_path):
     return shutil.copytree(model_folder, tmp_path / "model")
 
 
+@pytest.mark.long
 def test_model_folder_needs_nothing_else(touched, model_folder):
     X, _ = load_iris(return_X_y=True, as_frame=True)
     np.testing.assert_array_equal(
@@ -85,6 +86,7 @@ def test_calibration_is_kept_and_applied(touched):
     assert describe_model(touched).facts["calibration"].startswith("temperature 0.5")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "stored",
     [
@@ -355,6 +357,7 @@ def test_predictions_that_are_not_finite_are_refused(model_folder, value, method
     assert caught.value.rows == [3, 5]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["xgboost", "xgboost-cpu"])
 def test_both_packages_of_xgboost_are_the_same_library(touched, name):
     def make_old(manifest):

@@ -60,6 +60,7 @@ def fitted(tmp_path_factory):
     return fit
 
 
+@pytest.mark.long
 def test_only_the_members_decide_on_boosting_libraries(fitted):
     linear, boosted = (model_requirements(fitted(name)) for name in ("logistic_regression", "lightgbm"))
     assert names(boosted) - names(linear) == {"lightgbm"}
@@ -70,6 +71,7 @@ def test_only_the_members_decide_on_boosting_libraries(fitted):
         assert number == version(name).partition("+")[0]
 
 
+@pytest.mark.long
 def test_model_predicts_where_nothing_else_is_installed(fitted, tmp_path):
     folder = fitted("lightgbm")
     X.head(20).to_json(tmp_path / "rows.json", orient="split")
@@ -97,6 +99,7 @@ def test_unsigned_model_needs_no_cryptography(fitted, tmp_path):
     assert before - names(model_requirements(folder)) == {"cryptography", "cffi", "pycparser"}
 
 
+@pytest.mark.long
 def test_command_prints_a_requirements_file(fitted, tmp_path):
     folder = fitted("logistic_regression")
     found = CliRunner().invoke(app, ["requirements", str(folder)])

@@ -87,6 +87,7 @@ def test_a_run_signs_its_model_and_loads_it_without_a_child(model, children):
     assert not children
 
 
+@pytest.mark.long
 def test_a_model_from_elsewhere_is_first_loaded_in_a_child(model, elsewhere, children):
     here = Predictor.load(model)
     elsewhere()
@@ -190,6 +191,7 @@ def test_a_changed_manifest_is_not_signed(model, children):
     assert len(children) == 1
 
 
+@pytest.mark.long
 def test_members_of_a_resumed_run_of_another_machine_are_tried_first_and_not_signed(
     fitted, tmp_path, elsewhere, children
 ):
@@ -246,6 +248,7 @@ def test_a_member_signed_for_another_run_is_not_vouched_for(own, tmp_path, child
     assert state(own / "model").signer is Signer.NOBODY
 
 
+@pytest.mark.long
 def test_members_without_signatures_are_own_if_the_signed_model_holds_them(own, children):
     (own / "members" / "signature-000000.json").unlink()
     fit(own, resume=True)
@@ -294,6 +297,7 @@ def test_a_damaged_key_is_named_and_does_not_stop_a_run(elsewhere, content, tmp_
     assert state(tmp_path / "run" / "model").signer is Signer.NOBODY
 
 
+@pytest.mark.long
 def test_a_run_without_a_key_folder_is_not_signed(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("CASHMERE_KEY_FOLDER", str(tmp_path / "file" / "keys"))
@@ -326,6 +330,7 @@ def test_inspect_model_says_who_signed(model, elsewhere):
     assert "not signed" in run("inspect-model", model).output
 
 
+@pytest.mark.long
 def test_files_of_any_size_are_verified_in_little_memory(model):
     member = next(model.glob("member-*.skops"))
     os.truncate(member, 2**30)  # a hole: no byte is written

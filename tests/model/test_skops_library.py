@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 WRAPPERS = "WRAPPERS = [f'sklearn.externals.array_api_compat.{name}' for name in ('torch', 'dask.array')]"
 
 READ_AND_WRITE = """
@@ -34,9 +36,11 @@ assert skops_io() is skops.io
 """
 
 
+@pytest.mark.long
 def test_little_is_imported_and_a_program_that_imports_skops_later_has_all_of_it(tmp_path):
     subprocess.run([sys.executable, "-c", WRAPPERS + READ_AND_WRITE + LATER, str(tmp_path / "x.skops")], check=True)
 
 
+@pytest.mark.long
 def test_a_program_that_has_imported_skops_shares_it():
     subprocess.run([sys.executable, "-c", WRAPPERS + EARLIER], check=True)

@@ -20,6 +20,7 @@ def axes():
     return Figure(layout="constrained").subplots()
 
 
+@pytest.mark.long
 def test_classifier_draws_from_its_run_directory(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = AutoClassifier(**FAST, run_directory=tmp_path / "run").fit(X, y)

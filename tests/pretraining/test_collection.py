@@ -207,6 +207,7 @@ def test_the_only_row_of_a_class_is_used_for_training():
 # ---------------------------------------------------------------- collecting
 
 
+@pytest.mark.long
 def test_losses_are_those_of_the_configuration_on_the_holdout(collected, tables):
     from sklearn.metrics import log_loss
     from sklearn.naive_bayes import GaussianNB
@@ -334,6 +335,7 @@ def test_configurations_that_a_table_does_not_offer_have_no_loss(tables, tmp_pat
     assert np.isnan(found.tables[0].losses).tolist() == [v["algorithm"] == "tree" for v in found.configurations]
 
 
+@pytest.mark.long
 def test_an_evaluation_that_hangs_or_crashes_costs_only_itself(tables, tmp_path, monkeypatch):
     monkeypatch.setattr(collection, "WALL_FACTOR", 5.0)  # first fits load libraries
     work = tmp_path / "work"
@@ -359,6 +361,7 @@ gather(tables, Path({work!r}), n_configurations=200)
 """
 
 
+@pytest.mark.long
 def test_kill_loses_at_most_what_was_running(tables, tmp_path):
     work = tmp_path / "work"
     code = KILLED.format(folder=str(Path(__file__).parent), data=str(tmp_path), work=str(work))

@@ -33,6 +33,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_configurations_are_named_by_what_differs_from_the_defaults(runs):
     opening = opening_of_runs([runs / "classes", runs / "values"], space="default")
     assert opening.space == "default"

@@ -45,6 +45,7 @@ def fit(frame, folder, **parameters):
     return model.fit(frame.drop(columns="target"), frame["target"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_there", [False, True])
 def test_budget_that_ends_before_the_table_is_prepared_is_an_error_and_leaves_no_run(frame, tmp_path, is_there):
     folder = tmp_path / "run"
@@ -119,6 +120,7 @@ def interrupted(table: Path, folder: Path, sign: str) -> tuple[int, str]:
     return process.returncode, errors
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("sign", ["lock", "table.npz", "prepared/fold0-rows-train.npy"])
 def test_interrupt_during_the_preparation_leaves_nothing_or_a_model(table, tmp_path, sign):

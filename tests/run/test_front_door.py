@@ -51,6 +51,7 @@ def by_command(folder, table, *, resume=False):
     return result.output.partition("NoSuccessfulTrialError: ")[2].strip()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("door", [by_estimator, by_command])
 def test_run_whose_trials_all_fail_leaves_a_report_and_ends_the_same_way_again(door, table, tmp_path):
     folder = tmp_path / "run"

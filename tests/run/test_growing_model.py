@@ -32,6 +32,7 @@ def session(finished, tmp_path):
         yield Session(run, BUDGET, Deadline(None))
 
 
+@pytest.mark.long
 def test_a_choice_that_nothing_has_saved_is_saved_by_the_next_refresh(finished, session):
     assert len(finished.weights) > 1
     history, model = session.study.history, session.model

@@ -37,6 +37,7 @@ def read():
     return frame.drop(columns="target"), frame["target"]
 
 
+@pytest.mark.long
 def test_search_report_and_prediction_without_the_library(tmp_path):
     X, y = read()
     auto = AutoClassifier(

@@ -48,6 +48,7 @@ def classifier(tmp_path_factory):
     return model, folder, X[N_TRAIN:], y[N_TRAIN:].to_numpy()
 
 
+@pytest.mark.long
 def test_intervals_cover_and_survive_loading(regressor):
     model, folder, X, y = regressor
     low, high = model.predict_interval(X, 0.8).T
@@ -103,6 +104,7 @@ def test_rows_that_validate_several_folds_have_scores_of_all_models(tmp_path):
     np.testing.assert_allclose((low + high) / 2, model.predict(X), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_command_adds_columns(regressor, classifier, tmp_path):
     def predict(folder, X, *options):
         X.to_csv(tmp_path / "new.csv", index=False)

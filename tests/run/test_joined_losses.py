@@ -38,6 +38,7 @@ def rmse(errors):
     return float(np.sqrt(np.mean(np.square(errors))))
 
 
+@pytest.mark.long
 def test_losses_are_those_of_all_rows_together(run):
     folder, model = run
     joined = facts_of(folder).joined_losses

@@ -53,6 +53,7 @@ def test_a_limit_that_could_not_be_applied_gives_a_warning(credit, monkeypatch):
         make_model(max_latency="5ms").fit(*credit)
 
 
+@pytest.mark.long
 def test_measuring_takes_a_small_share_of_a_small_run_unless_latency_is_limited(credit, monkeypatch):
     asked, measure = [], Predictor.measure_latency
 
@@ -67,6 +68,7 @@ def test_measuring_takes_a_small_share_of_a_small_run_unless_latency_is_limited(
     assert asked[1:] == [1.0]
 
 
+@pytest.mark.long
 def test_too_slow_trials_are_not_chosen(credit, tmp_path):
     """The stored seconds of the trials of a finished run are replaced, and the run is resumed."""
     model = make_model(tmp_path / "run", max_latency=100.0).fit(*credit)
@@ -84,6 +86,7 @@ def test_too_slow_trials_are_not_chosen(credit, tmp_path):
     assert set(Predictor.load(tmp_path / "run").ensemble.members) == members(again)
 
 
+@pytest.mark.long
 def test_time_is_reserved_only_for_trials_that_will_be_measured(credit, tmp_path):
     make_model(tmp_path / "run", max_latency=100.0).fit(*credit)
     with RunDirectory.open(tmp_path / "run") as run:

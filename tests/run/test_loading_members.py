@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cashmere import AutoClassifier
 from cashmere.base.pace import Pace
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -15,6 +17,7 @@ def two_algorithms(profile):
     return make_space("classic", profile).restricted_to(["extra_trees", "logistic_regression"])
 
 
+@pytest.mark.long
 def test_how_long_models_take_to_load_is_learned_for_each_algorithm(tmp_path):
     frame, folder = demo_table().head(100), tmp_path / "run"
     model = AutoClassifier(budget="2trials", space=two_algorithms, isolation="none", run_directory=folder)
@@ -53,6 +56,7 @@ def test_small_models_are_expected_to_take_no_longer_than_others(tmp_path):
         assert of_others < members.loading_seconds(0) < 1.3 * of_others
 
 
+@pytest.mark.long
 def test_one_trial_of_each_algorithm_tells_how_long_the_others_take(tmp_path):
     frame, folder = demo_table().head(100), tmp_path / "run"
     model = AutoClassifier(budget="4trials", space=two_algorithms, isolation="none", run_directory=folder)

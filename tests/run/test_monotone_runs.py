@@ -59,6 +59,7 @@ def assert_monotone(predict):
         assert falls(predict, column, -sign) > 0.01  # it is not constant
 
 
+@pytest.mark.long
 def test_probability_of_the_second_class_is_monotone(tmp_path):
     frame, values = table()
     labels = np.where(values > 0, "yes", "no")

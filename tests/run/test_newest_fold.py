@@ -44,6 +44,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_the_summary_says_how_to_use_the_newest_rows(tmp_path, capsys):
     X.assign(day=np.arange(N), y=Y).to_csv(tmp_path / "table.csv", index=False)
     options = ["--target", "y", "--time", "day", "--include", "ridge", "--resampling", "holdout", "--workers", "1"]
@@ -108,6 +109,7 @@ def test_a_refit_is_compared_on_the_newest_rows(folder, tmp_path):
     assert errors[0] < errors[1]  # it has seen these rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("moments", "resampling"), [(4, "auto"), (4, "3fold"), (2, "holdout")])
 def test_a_refit_takes_few_moments(moments, resampling, tmp_path):
     """The rows to compare on leave fewer moments than the folds of the run need."""

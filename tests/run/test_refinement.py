@@ -99,6 +99,7 @@ def test_a_bound_that_nothing_keeps_names_one_that_can_be_kept(folder, front, tm
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.long
 def test_another_metric_chooses_and_tunes_thresholds(folder, front, tmp_path):
     refined = refine_run(folder, metric="balanced_accuracy", out=tmp_path / "other")
     model = Predictor.load(tmp_path / "other")
@@ -124,12 +125,14 @@ def test_another_threshold_keeps_the_ensemble(folder, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.long
 def test_members_can_be_stacked(folder, front, tmp_path):
     refined = refine_run(folder, ensemble="stacking", out=tmp_path / "stacked")
     assert isinstance(Predictor.load(tmp_path / "stacked").ensemble, StackedEnsemble)
     assert len(refined.front) == 1
 
 
+@pytest.mark.long
 def test_a_refit_has_one_model_for_each_member(folder, front, tmp_path):
     refined = refine_run(folder, max_size="300kB", refit=True, out=tmp_path / "refit")
     model = Predictor.load(tmp_path / "refit")
@@ -232,6 +235,7 @@ def test_the_command_names_its_option(folder, front):
     assert "--max-size must be at least" in run.output
 
 
+@pytest.mark.long
 def test_what_was_not_repeated_may_be_chosen_where_most_of_the_ensemble_was(tmp_path):
     settings = {"repeats": 1, "resampling": "3fold", "isolation": "none", "run_directory": tmp_path / "run"}
     AutoClassifier(budget="6trials", **settings).fit(X, Y)

@@ -65,6 +65,7 @@ def test_the_saved_model_predicts_the_same(repeated):
     np.testing.assert_array_equal(Predictor.load(folder).predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.long
 def test_trials_are_those_without_repeats(repeated, tmp_path):
     once = fitted(tmp_path / "run", repeats=0)
     assert not splits_of(tmp_path / "run")
@@ -83,6 +84,7 @@ def test_predictions_are_the_mean_over_splits(repeated):
     assert np.abs(mean - first).mean() < 0.1
 
 
+@pytest.mark.long
 def test_same_seed_same_model_in_worker_processes(repeated, tmp_path):
     again = fitted(tmp_path / "run", isolation="process", n_workers=2)
     np.testing.assert_allclose(again.predict_proba(X), repeated[1].predict_proba(X), atol=1e-6)
@@ -102,6 +104,7 @@ def test_a_resumed_run_keeps_its_splits(repeated, tmp_path):
     assert {n: len(each) for n, each in models.items()} == {n: 3 if n == number else 9 for n in models}
 
 
+@pytest.mark.long
 def test_a_file_without_a_fact_is_overwritten(tmp_path):
     folder = tmp_path / "run"
     fitted(folder, budget="3trials", repeats=1)

@@ -21,6 +21,7 @@ def facts_of(folder) -> dict[str, float]:
     return {name: getattr(facts, name) for name in ("suggest_seconds", "ensemble_seconds")}
 
 
+@pytest.mark.long
 def test_seconds_of_earlier_calls_are_kept(tmp_path):
     frame = demo_table().head(200)
     X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET]

@@ -44,6 +44,7 @@ def on_one_machine(tmp_path_factory):
     return fit_run(tmp_path_factory.mktemp("local") / "run", X, Y, settings, load=False).facts.digest
 
 
+@pytest.mark.long
 def test_digest_is_that_of_one_machine_also_after_a_resume(client, on_one_machine, tmp_path):
     shorter = replace(SETTINGS, budget=Budget(trials=2))
     finished = fit_run(tmp_path / "run", X, Y, shorter, executor=client, load=False)
@@ -53,6 +54,7 @@ def test_digest_is_that_of_one_machine_also_after_a_resume(client, on_one_machin
     assert client.status == "running"
 
 
+@pytest.mark.long
 def test_command_runs_on_the_cluster(client, on_one_machine, tmp_path):
     TABLE.to_csv(tmp_path / "table.csv", index=False)
     options = ["--target", DEMO_TARGET, "--budget", "2trials", "--resampling", "holdout", "--quiet"]
@@ -157,6 +159,7 @@ def test_isolation_none_contradicts_a_cluster(client, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_more_workers_than_this_machine_can_run_need_a_cluster(client, tmp_path):
     settings = replace(SETTINGS, n_workers=500, budget=Budget(trials=1))
     fit_run(tmp_path / "run", X, Y, settings, executor=client, load=False)

@@ -91,6 +91,7 @@ def near_copies(n_groups, seed):
     return X, labels[group], group
 
 
+@pytest.mark.long
 def test_copies_in_other_folds_flatter_and_groups_do_not(tmp_path):
     X, y, group = near_copies(120, seed=0)
     X_new, y_new, _ = near_copies(400, seed=1)
@@ -106,6 +107,7 @@ def test_copies_in_other_folds_flatter_and_groups_do_not(tmp_path):
 # ---------------------------------------------------------------- from the table to the folds, and back
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Column 'patient' holds identifiers")
 @pytest.mark.parametrize("column", ["patient", "day"])
 @pytest.mark.parametrize("resampling", ["3fold", "holdout"])
@@ -143,6 +145,7 @@ def test_folds_of_a_run_respect_the_column_also_when_it_is_resumed(column, resam
         np.testing.assert_array_equal(whole.predict_proba(X), whole.predict_proba(without))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Column 'patient' holds identifiers")
 def test_folds_of_a_run_keep_the_gap_also_when_it_is_resumed(tmp_path):
     X, y = visits()
@@ -170,6 +173,7 @@ def test_folds_of_a_run_keep_the_gap_also_when_it_is_resumed(tmp_path):
         model(**numbered).fit(X[["a", "b"]], y, time=2 * np.arange(N))
 
 
+@pytest.mark.long
 def test_values_of_a_series_or_an_array_do_the_same(tmp_path):
     X, y = visits()
     rest = X.drop(columns=["patient", "day"])
@@ -179,6 +183,7 @@ def test_values_of_a_series_or_an_array_do_the_same(tmp_path):
     assert digest(tmp_path / "column") == digest(tmp_path / "array") == digest(tmp_path / "texts")
 
 
+@pytest.mark.long
 def test_rows_of_weight_zero_leave_their_group(tmp_path):
     X, y = visits()
     weight = 2 * (np.arange(N) % 3 > 0)
@@ -188,6 +193,7 @@ def test_rows_of_weight_zero_leave_their_group(tmp_path):
     assert digest(tmp_path / "weights") == digest(tmp_path / "rows")
 
 
+@pytest.mark.long
 def test_resume_refuses_another_structure(tmp_path):
     X, y = visits()
     settings = {"run_directory": tmp_path / "run", "resume": True}
@@ -202,6 +208,7 @@ def test_resume_refuses_another_structure(tmp_path):
             model(**settings).fit(table, y, **given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [["a", "t"], [0, 1]])
 def test_a_run_that_left_out_dates_is_resumed(names, tmp_path):
     """As runs of earlier versions did: here, since its moments are numbers."""
@@ -216,6 +223,7 @@ def test_a_run_that_left_out_dates_is_resumed(names, tmp_path):
     assert len(more.leaderboard_) == 2
 
 
+@pytest.mark.long
 def test_a_run_that_lost_its_groups_is_damaged(tmp_path):
     X, y = visits()
     model(run_directory=tmp_path / "run").fit(X, y, groups="patient")
@@ -227,6 +235,7 @@ def test_a_run_that_lost_its_groups_is_damaged(tmp_path):
         RunDirectory.open(tmp_path / "run", {"space": quick_space})
 
 
+@pytest.mark.long
 def test_repeats_deal_the_groups_anew(tmp_path):
     X, y = visits()
     folder = tmp_path / "run"
@@ -273,6 +282,7 @@ def test_regression_in_time_validates_the_newer_half(tmp_path):
         assert run.settings.time == "day" and len(run.splits) == 5
 
 
+@pytest.mark.long
 def test_scikit_learn_routes_groups_to_splitter_and_fit():
     X, y = visits()
     with sklearn.config_context(enable_metadata_routing=True):
@@ -345,6 +355,7 @@ def invoked(*arguments):
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
+@pytest.mark.long
 def test_command_line_takes_the_names_of_columns(tmp_path):
     X, y = visits()
     X.assign(state=y).to_csv(tmp_path / "table.csv", index=False)

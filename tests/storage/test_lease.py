@@ -94,6 +94,7 @@ def contents(store: RunStore) -> list[tuple[int, float, bytes]]:
     return [(n, o.loss, store.member_path(n).read_bytes()) for n, o in sorted(found.items())]
 
 
+@pytest.mark.long
 def test_what_a_replaced_writer_stores_is_refused_and_harms_nothing(run):
     with writer(run) as process:
         assert tell(process, 0, 1) == "stored 0"
@@ -152,6 +153,7 @@ def test_stopped_writer_that_nobody_replaced_goes_on(run):
             RunStore(run)
 
 
+@pytest.mark.long
 def test_killed_writer_is_followed_at_once_and_without_a_new_epoch(run):
     with writer(run) as process:
         assert tell(process, 0, 1) == "stored 0"

@@ -84,6 +84,7 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.mark.long
 def test_model_predicts_from_everywhere(url, run):
     rows = demo_table().head(20).drop(columns=DEMO_TARGET)
     expected = Predictor.load(run).predict_proba(rows)
@@ -241,6 +242,7 @@ def test_database_of_an_earlier_epoch_is_not_read(run, tmp_path):
     assert len(table) == 2
 
 
+@pytest.mark.long
 def test_user_without_a_home_folder_is_told_what_to_set(run, tmp_path, monkeypatch):
     def unknown(user):
         raise KeyError(user)

@@ -47,6 +47,7 @@ def test_opened_run_looks_for_the_same_class(run):
         assert opened.schema.decimal == ","
 
 
+@pytest.mark.long
 def test_refined_and_resumed_models_look_for_the_same_class(run, tmp_path):
     folder, X, y, model = run
     refined = refine_run(folder, metric="f1", out=tmp_path / "refined")

@@ -131,6 +131,7 @@ def test_impossible_options_are_refused(options):
         BayesianOptimisation(cash_space(), **options)
 
 
+@pytest.mark.long
 def test_import_is_light():
     code = "import sys, cashmere.strategies; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -111,12 +111,14 @@ def parts_of(strategy, history):
     return [part_of(trial.configuration, strategy.parts) for trial in history.trials]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("elimination", ["highest", "statistical"])
 def test_run_is_the_same_with_any_lookahead(elimination):
     runs = {run_digest(run(lookahead=q, elimination=elimination)[1]) for q in (1, 2, 5, 8)}
     assert len(runs) == 1
 
 
+@pytest.mark.long
 def test_run_is_the_same_with_workers():
     executor = WorkerProcessExecutor(2)
     try:
@@ -232,6 +234,7 @@ def test_warm_starts_count_for_the_sub_space_they_lie_in():
     assert np.bincount(members[:35]).tolist() == [5] * 7
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inner", ["bo", "random", "tpe", "divbo:n_global=50", "ensemble_gain:n_global=50"])
 def test_any_strategy_may_search_inside(inner):
     space = cash_space()
@@ -355,6 +358,7 @@ def test_cached_ledger_equals_a_new_one():
     assert strategy.ledger(other) == Contest(strategy.space, inner=TPE, elimination="statistical").ledger(other)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("elimination", ["highest", "statistical"])
 def test_deciding_whose_turn_it_is_takes_little_time(elimination):
     space = many_spaces()

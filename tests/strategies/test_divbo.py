@@ -121,6 +121,7 @@ def test_a_weight_of_zero_is_bayesian_optimisation(observed, strategy_class):
     np.testing.assert_allclose(scores, rankdata(-plain.log_improvement))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("strategy_class", [DivBO, OptDivBO])
 @pytest.mark.parametrize("surrogate", ["pairwise", "pairwise_openbox", "pairwise_fast", "pairwise_incremental"])
 def test_the_pairwise_surrogate_decides_too(observed, strategy_class, surrogate):
@@ -130,6 +131,7 @@ def test_the_pairwise_surrogate_decides_too(observed, strategy_class, surrogate)
     assert str(suggestion.origin) == "model"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("strategy_class", [DivBO, OptDivBO])
 @pytest.mark.parametrize("missing", ["metric", "targets", "predictions"])
 def test_a_history_of_losses_only_is_refused_with_advice(observed, strategy_class, missing):
@@ -168,6 +170,7 @@ def test_regression_and_many_rows(observed):
         assert str(suggestion.origin) == "model"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("strategy_class", [DivBO, OptDivBO, EnsembleGain])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_predictions_that_are_not_finite_are_left_out(observed, strategy_class, value):

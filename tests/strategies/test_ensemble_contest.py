@@ -107,6 +107,7 @@ def test_after_a_cut_those_kept_take_turns():
     assert {str(o.trial.origin).partition(" · ")[0] for o in observations[8:]} == {"round 1"}
 
 
+@pytest.mark.long
 def test_within_a_round_later_trials_change_nothing():
     strategy, history = strategy_of(random_fraction=0.0), judged(COMPLEMENTS)
     first = strategy.kept(history)

@@ -109,6 +109,7 @@ def test_without_evidence_it_does_not_believe(observed, monkeypatch):
     assert np.array_equal(np.argsort(scores), np.argsort(-candidates.log_improvement))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n_classes", "n_rows"), [(1, 200), (1, 9000), (2, 9000), (3, 300), (60, 2500)])
 def test_any_task_and_many_rows(observed, n_classes, n_rows, weighted):

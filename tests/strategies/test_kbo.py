@@ -90,6 +90,7 @@ def objective(trial):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "inner", ["divbo", "optdivbo", "ensemble_gain", "ensemble_optimisation:n_initial=3", "nes:population=3"]
 )

@@ -59,6 +59,7 @@ def mutations(strategy, configurations, n=300):
     return [dict(suggestion.configuration) for suggestion in suggestions]
 
 
+@pytest.mark.long
 def test_a_mutation_changes_one_choice_and_the_algorithm_once_in_as_many_as_are_active():
     space = cash_space()
     parent = {"algorithm": "svm", "scaler": "none", "svm:cost": 1.0, "svm:kernel": "rbf"}
@@ -81,6 +82,7 @@ def test_a_mutation_changes_one_choice_and_the_algorithm_once_in_as_many_as_are_
     assert sum(changes.values()) == 300
 
 
+@pytest.mark.long
 def test_both_parents_have_about_equally_many_children():
     space = ConfigurationSpace({"x": (0.0, 1.0), "label": ["a", "b", "c", "d"]})
     parents = [Configuration(space, values={"x": x, "label": label}) for x, label in ((0.1, "a"), (0.9, "d"))]
@@ -98,6 +100,7 @@ def test_an_exhausted_neighbourhood_leaves_a_random_choice():
     assert dict(suggestion.configuration) == {"label": "c", "other": "v"}
 
 
+@pytest.mark.long
 def test_the_configuration_of_a_catalogue_nearest_to_the_mutation_is_taken():
     """Parents are at 0.5, mutations at N(0.5, 0.2^2): of points 0.05 apart three in four are within 0.23."""
     space = ConfigurationSpace({"x": (0.0, 1.0)})

@@ -270,6 +270,7 @@ def best_loss(strategy, n, seed):
     return min(o.loss for o in observations)
 
 
+@pytest.mark.long
 @BOTH
 def test_it_beats_random_search(density):
     space = two_algorithms()

@@ -517,6 +517,7 @@ with RunStore(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.long
 def test_time_before_a_kill_counts_even_if_no_trial_had_ended(tmp_path):
     code = subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_FIRST_TRIAL_ENDS, str(tmp_path)]).returncode
     assert code == 9
@@ -820,6 +821,7 @@ def test_trials_are_raced_against_those_on_as_many_rows():
     assert promoted.stop_above == np.inf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plan", [WorkBudget(worker_seconds=100.0), WorkBudget(trials=10, worker_seconds=100.0)])
 def test_trials_that_run_at_the_end_of_the_time_are_kept(plan, tmp_path):
     (told := tmp_path / "told").mkdir()

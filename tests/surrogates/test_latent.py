@@ -86,6 +86,7 @@ def test_gradient_is_that_of_finite_differences(pretrained):
         assert gradient[i] == pytest.approx((objective(up)[0] - objective(down)[0]) / 2e-5, abs=1e-6, rel=1e-5)
 
 
+@pytest.mark.long
 @both
 def test_objective_and_gradient_agree_with_autograd(pretrained):
     torch = pytest.importorskip("torch")

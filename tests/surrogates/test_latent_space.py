@@ -81,6 +81,7 @@ def test_posterior_and_likelihood_agree_with_textbook_formulas():
     assert negative_log_likelihood(points, tasks, residuals, parameters) == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # of GPyTorch and what it imports
 def test_posterior_likelihood_and_gradients_agree_with_gpytorch():
     gpytorch, torch = pytest.importorskip("gpytorch"), pytest.importorskip("torch")

@@ -350,6 +350,7 @@ def fits(monkeypatch):
     return sizes
 
 
+@pytest.mark.long
 def test_scheduled_fit_is_the_same_with_and_without_cache(X, candidates, fits):
     surrogate = replace(SMALL, refit_growth=0.2, seed=7)
     kept = [fitted(surrogate, X[:n], seed=n).predict_pairs(candidates, X) for n in range(30, 41)]

@@ -34,6 +34,7 @@ def test_run_is_judged_on_rows_it_has_not_seen(one_table, variant):
     assert found.seconds < 8
 
 
+@pytest.mark.long
 def test_rungs_can_be_left_out(one_table, monkeypatch):
     monkeypatch.setattr(rungs, "LEAST_ROWS", 40)
     (table,), seen = find_tables(one_table, ["small"]), []

@@ -23,6 +23,7 @@ def make_moment(variant, table, test, **changes):
     return JudgedMoment(variant=variant, table=table, test=test, **(facts | changes))
 
 
+@pytest.mark.long
 def test_run_is_judged_at_four_moments(one_table):
     (table,) = find_tables(one_table, ["small"])
     moments = run(table, RunKey("small", "random/2fold", 0, 4.0, 150))

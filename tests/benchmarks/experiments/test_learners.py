@@ -114,6 +114,7 @@ def test_a_candidate_that_stands_for_another_configuration_is_followed_again(tmp
     assert (tmp_path / "t.npz").stat().st_mtime_ns == before
 
 
+@pytest.mark.long
 def test_followed_candidates_are_kept_and_not_followed_again(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})

@@ -49,6 +49,7 @@ def out(data, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_row_of_a_run(out):
     row = read_row(out)
     assert list(row) == real_runs.COLUMNS

@@ -80,6 +80,7 @@ def test_rows_of_other_settings_are_not_shown(module, rows, others, seeds, one_t
     assert len(file.read()) == len(rows) * (3 + len(others))  # nothing was computed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "name", "options"),
     [
@@ -137,6 +138,7 @@ def test_a_replay_of_another_length_is_another_row(tmp_path, capsys):
     assert capsys.readouterr().out.count("forgiving") == 3  # each time one line: of its own rows
 
 
+@pytest.mark.long
 def test_means_over_another_number_of_pools_are_other_rows(tmp_path):
     path = tmp_path / "rows.csv"
     for pools in (1, 2, 2):

@@ -140,6 +140,7 @@ def test_runner_may_use_the_given_number_of_threads(data, tmp_path, monkeypatch)
 # ---------------------------------------------------------------- how it is judged
 
 
+@pytest.mark.long
 def test_run_is_judged_by_the_measures_of_its_task(table, tmp_path):
     run = run_peer(stand_in(tmp_path, TREE), table, PROTOCOL, seed=0)
     assert run.failure is None
@@ -189,6 +190,7 @@ def test_bad_predictions_are_named(tmp_path, spoil, named):
         read_predictions(tmp_path, 3, ["high", "low", "mid"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("predict", "named"),
     [
@@ -222,6 +224,7 @@ open(sys.argv[1], "w").write(" ".join(str(child.pid) for child in children))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("waits", [True, False])
 def test_children_are_killed_even_in_sessions_of_their_own(tmp_path, waits):
     pids = tmp_path / "pids"
@@ -235,6 +238,7 @@ def test_children_are_killed_even_in_sessions_of_their_own(tmp_path, waits):
         assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.long
 def test_memory_of_all_processes_is_measured(tmp_path):
     """Two processes of 150 MiB each, one in a session of its own."""
     block = "block = bytearray(150 * 2**20); import time; time.sleep(2)"
@@ -246,6 +250,7 @@ def test_memory_of_all_processes_is_measured(tmp_path):
     assert 300 < ended.peak_mib < 400
 
 
+@pytest.mark.long
 def test_run_is_killed_at_twice_the_budget_and_counts_as_a_failure(data, tmp_path):
     start = time.monotonic()
     protocol = dataclasses.replace(PROTOCOL, seconds=2)
@@ -279,6 +284,7 @@ def compare(data, work, peers, *, n_workers=1, seeds=range(2), out=None) -> str:
     return console.export_text()
 
 
+@pytest.mark.long
 def test_comparison_continues_where_it_was_stopped(data, tmp_path):
     peers = [stand_in(tmp_path, MEAN), stand_in(tmp_path, "raise SystemExit('no luck')", name="broken")]
     first = compare(data, tmp_path / "work", peers, seeds=range(1))
@@ -439,6 +445,7 @@ def test_runners_import_nothing_of_ours():
         assert path.stem == "run_cashmere" or not re.search("(import|from) cashmere", text), path
 
 
+@pytest.mark.long
 def test_cashmere_runs_as_a_peer(data, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(peer_runs, "PATIENCE", 20)  # the machine may be busy
     (peer,) = find_peers(["cashmere"], tmp_path)

@@ -38,6 +38,7 @@ def sample(losses, n_elements):
     return [min(losses[: len(losses) - n_elements]), *losses[len(losses) - n_elements :]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["dac_sh", "dac_sb"])
 @pytest.mark.parametrize("name", ["quake-volcano", "wine_quality-volcano"])
 def test_statistical_eliminations_agree_with_scipy_and_posthocs(name, strategy):

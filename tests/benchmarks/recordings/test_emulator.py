@@ -56,6 +56,7 @@ def test_other_configurations_get_predictions_of_their_kind(history, emulator):
         np.testing.assert_array_equal(emulator(configuration).predictions, answer.predictions)
 
 
+@pytest.mark.long
 def test_losses_of_kept_configurations_are_put_in_order():
     judged = judge(make_recording(n=200, n_rows=200), 2.0)
     assert judged.answered > 150 and judged.tau > 0.5
@@ -72,6 +73,7 @@ def test_regions_that_failed_fail():
             assert (emulator(configuration).predictions is None) == (configuration["x"] > 0.8)
 
 
+@pytest.mark.long
 def test_free_replays_leave_the_recording_and_repeat_themselves(history):
     emulator = Emulator(redraw_split(history, 1))
     metric = default_metric(history.task_type)

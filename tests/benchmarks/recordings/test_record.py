@@ -59,6 +59,7 @@ def test_rows_are_divided_and_bounded(n_rows):
         assert (np.diff(part) > 0).all()
 
 
+@pytest.mark.long
 def test_recording_continues_where_it_was_stopped(folder, tmp_path, in_process, monkeypatch, capsys):
     monkeypatch.setattr(recorder, "SEARCHES", ("bo", "tpe"))
     evaluated = []

@@ -62,6 +62,7 @@ def test_same_recording_gives_the_same_bytes(tmp_path):
     assert first.read_bytes() == save_recorded(make_recording(), tmp_path / "b").read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["quake-volcano", "cmc-classic", "delta_elevators-classic"])
 def test_files_of_version_2_become_files_of_today(tmp_path, name):
     history = load_recorded(RECORDED / f"{name}.zip")

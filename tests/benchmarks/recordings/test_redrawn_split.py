@@ -32,6 +32,7 @@ def test_parts_of_a_split_are_the_unseen_rows_and_share_none(task_type):
         assert redrawn[0] | redrawn[1] == validation | test and not redrawn[0] & redrawn[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["quake-volcano", "cmc-classic", "delta_elevators-classic"])
 def test_seeds_differ_and_one_seed_is_always_the_same(name):
     history = load_recorded(RECORDED / f"{name}.zip")

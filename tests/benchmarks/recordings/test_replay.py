@@ -209,6 +209,7 @@ def here(monkeypatch):
     monkeypatch.setattr(replay_study, "run_missing", run_here)
 
 
+@pytest.mark.long
 def test_runs_in_workers_match_those_of_this_process(tmp_path, capsys, objective):
     path = save_recorded(make_recording(), tmp_path)
     words = ["--recordings", path, "--trials", 10, "--seeds", 2, "--work", tmp_path / "work"]
@@ -244,6 +245,7 @@ def test_free_candidates_are_other_runs(tmp_path, capsys, here):
     assert len(runs[0]["chosen"]) == 10 and runs[1]["chosen"] == [] and len(runs[1]["curve"]) == 2
 
 
+@pytest.mark.long
 def test_second_call_adds_what_is_missing(tmp_path, capsys, here):
     path = save_recorded(make_recording(), tmp_path)
     words = ["--recordings", path, "--work", tmp_path / "work", "--out", tmp_path / "out"]

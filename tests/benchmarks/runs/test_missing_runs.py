@@ -66,6 +66,7 @@ def fail(key):
     raise RuntimeError("no idea")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", [[], [row("b")]])
 def test_failed_runs_are_counted_below_their_errors(kept, tmp_path):
     file, said = RowFile(tmp_path / "rows.csv", Row), io.StringIO()

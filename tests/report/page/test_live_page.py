@@ -113,6 +113,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
         LivePage(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_browser_sees_trials_arrive(serve, chromium, tmp_path, monkeypatch):
     run, later, asked = (*(make_run(tmp_path / f"run{n}", n_trials=n) for n in (3, 5)), [])
@@ -136,6 +137,7 @@ def test_browser_sees_trials_arrive(serve, chromium, tmp_path, monkeypatch):
     assert complaints(console) == []
 
 
+@pytest.mark.long
 def test_command_shows_a_run_at_work(tmp_path):
     demo_table().sample(150, random_state=0).to_csv(tmp_path / "table.csv", index=False)
     command = [sys.executable, "-m", "cashmere"]

@@ -41,6 +41,7 @@ def test_long_names_break_at_underscores(tmp_path):
     assert "<title>readmitted_within_30_days – cashmere report</title>" in page
 
 
+@pytest.mark.long
 def test_groups_of_columns_are_open_for_printing(tmp_path):
     run = make_run(tmp_path / "run", predictions=True)
     make_explanation(["age", "height", "width"]).save(run)
@@ -70,6 +71,7 @@ def test_hostile_names_stay_text(tmp_path):
     assert len(render_report(summary)) < 1_000_000
 
 
+@pytest.mark.long
 def test_hostile_names_in_an_explanation_stay_text(tmp_path):
     run = make_run(tmp_path / "run", predictions=True, facts=weighted(3, 8), classes=tuple(hostile_texts()[:2]))
     names = [text[:5000].replace("\ud800", "") for text in hostile_texts()]

@@ -38,6 +38,7 @@ def test_browser_would_complain_about_active_content(tmp_path, browser):
     assert "<title>run</title>" not in dom
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", ["good", "hostile"])
 def test_page_is_never_wider_than_the_screen(tmp_path, browser, kind):

@@ -14,6 +14,7 @@ def with_decision(thresholds, gain, *, tuned=True, classes=("bad", "good"), fold
     return " ".join(check_inert(render_report(summarise_run(run))).text.split())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("thresholds", "gain", "tuned", "expected"),
     [

@@ -12,6 +12,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from cashmere.report import render_report, summarise_run
 
 
+@pytest.mark.long
 def test_probabilities_have_four_pictures(tmp_path):
     decision = {"metric": "g_mean", "thresholds": [0.3, 0.7], "gain": 0.1, "tuned": True}
     run = make_run(tmp_path / "run", predictions=True, facts={**weighted(8), "decision": decision})
@@ -69,6 +70,7 @@ def test_values_have_residuals(tmp_path):
     assert "Half of them are off by at most" in check_inert(render_report(summary)).text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "text"),
     [

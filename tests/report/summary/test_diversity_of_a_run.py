@@ -12,6 +12,7 @@ from cashmere.evaluation.metrics import METRICS
 from cashmere.report import render_report, summarise_run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "classes", "metric"),
     [("binary", ("bad", "good"), "roc_auc"), ("multiclass", ("a", "b", "c"), "log_loss"), ("regression", (), "rmse")],
@@ -49,6 +50,7 @@ def test_course_equals_that_of_the_traced_pools(tmp_path):
     assert [score for _, score in course["member_scores"]] == expected.member_losses.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

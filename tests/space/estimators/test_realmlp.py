@@ -131,6 +131,7 @@ def test_positions_are_ends_of_cycles():
     assert ends_of_cycles(1) == (4,)
 
 
+@pytest.mark.long
 def test_a_fit_needs_no_pytorch():
     code = (
         "import sys; import cashmere.space.named.default, numpy as np;"

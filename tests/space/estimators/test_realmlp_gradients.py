@@ -80,6 +80,7 @@ def test_activations_and_their_derivatives_are_those_of_pytorch(ours, name):
     assert derivatives == pytest.approx(tensor.grad.numpy(), rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.long
 def test_steps_are_those_of_pytorch():
     rng = np.random.default_rng(0)
     ours = rng.normal(size=10).astype(np.float32)

@@ -270,6 +270,7 @@ def test_every_classifier_works_with_every_preprocessor_and_rescaler(tables):
     assert set(failed) <= {"qda"}
 
 
+@pytest.mark.long
 @COLLINEAR
 @pytest.mark.parametrize(("which", "seed"), [(0, 1), (1, 2)])
 def test_random_configurations_fit_or_fail_cleanly(tables, which, seed):
@@ -441,6 +442,7 @@ def test_balanced_classes_weigh_the_same():
     np.testing.assert_array_equal(weighted.predict(X), expected.argmax(axis=1))
 
 
+@pytest.mark.long
 def test_weighting_favours_the_rare_class_with_every_learner_that_offers_it():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 3)).astype(np.float32)

@@ -269,6 +269,7 @@ def test_only_this_space_needs_the_library():
     assert "pip install 'cashmere-automl[imbalance]'" in printed
 
 
+@pytest.mark.long
 def test_naming_the_space_does_not_import_the_library():
     code = (
         "import sys\n"

@@ -93,6 +93,7 @@ def cached_space(name, task):
     return make_space(name, make_profile(task))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "task"), CASES)
 def test_every_default_fits_and_learns_without_warnings(name, task):
     space = cached_space(name, task)
@@ -105,6 +106,7 @@ def test_every_default_fits_and_learns_without_warnings(name, task):
             assert np.mean(predicted.argmax(axis=1) == y) > 0.55, configuration["algorithm"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "task"), CASES)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # iteration limits of MindWare
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")  # fails right after
@@ -134,6 +136,7 @@ def test_builders_accept_every_configuration(name, task):
         assert pipeline.steps[-1][0] == "learner"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["rescaler", "preprocessor"])
 @pytest.mark.parametrize("task", [TaskType.MULTICLASS, TaskType.REGRESSION])
 @pytest.mark.filterwarnings("ignore:FastICA did not converge")
@@ -151,6 +154,7 @@ def test_every_operator_works_with_its_defaults(step, task):
         fit_and_predict(small, small.default_configurations()[0])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "task"), [case for case in CASES if case[1] in (TaskType.MULTICLASS, TaskType.REGRESSION)]
 )
@@ -172,6 +176,7 @@ FEW_ROUNDS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("algorithm", list(FEW_ROUNDS))
 @pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.REGRESSION])
 def test_the_number_of_threads_does_not_change_predictions(algorithm, task):
@@ -419,6 +424,7 @@ def test_the_forbidden_pair_follows_the_algorithms_that_are_left(names):
     assert {algorithm for step, algorithm in drawn if step == "random_trees_embedding"} == {"knn"} & set(names)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.REGRESSION])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_other_learners_work_after_the_embedding(task):

@@ -67,6 +67,7 @@ def resample(values, X, y, seed=3):
         )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("counts", [(50, 9), (40, 25, 6)])
 def test_every_resampler_works_and_repeats_itself(name, counts):

@@ -94,6 +94,7 @@ def predict(learner, data):
     return learner.predict_proba(data.unseen) if data.n_classes > 1 else learner.predict(data.unseen)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("task", "name"), CASES)
 def test_learners_at_earlier_positions_predict_what_the_fit_did(task, name, weighted):
@@ -218,6 +219,7 @@ def test_ridge_solutions_are_those_of_scikit_learn(n_rows):
         np.testing.assert_allclose(path.predict(), direct.predict(few.unseen), rtol=1e-6)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("task", "name"), CASES)
 def test_same_seed_same_path(task, name):
     both = []

@@ -347,6 +347,7 @@ def user_spaces(draw):
     return space
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(space=user_spaces(), k=st.integers(1, 12), seed=st.integers(0, 1000))
 def test_parts_hold_every_configuration_exactly_once(space, k, seed):
@@ -386,6 +387,7 @@ def named_spaces():
 NAMED = named_spaces()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("named", NAMED)
 def test_every_permitted_combination_of_operators_is_in_one_part(named):
     space = named.configuration_space
@@ -418,6 +420,7 @@ def permitted_combinations(space, operators):
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("named", NAMED)
 def test_draws_of_a_part_stay_inside_and_reach_every_hyperparameter(named):
     space = named.configuration_space

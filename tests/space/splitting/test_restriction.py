@@ -86,6 +86,7 @@ def test_children_that_can_never_be_active_are_removed(kind, allowed, is_kept):
     assert list(part) == (["p", "q", "child"] if is_kept else ["p", "q"])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", CONDITIONS)
 @pytest.mark.parametrize("p", ["a", "b", "c", "ab", "bc", "abc"])
 @pytest.mark.parametrize("q", ["x", "z", "xz", "yz"])

@@ -77,6 +77,7 @@ def test_near_the_end_configurations_that_take_too_long_are_worth_nothing():
     assert dear > 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bo", "smac", "tpe", "latent", "bandit_bo"])
 def test_strategies_prefer_the_cheaper_of_equals(name):
     strategy = make_strategy(name, SPACE)

@@ -19,6 +19,7 @@ def test_relative_costs_average_to_one():
     assert sum(costs.logs.values()) == pytest.approx(0.0)
 
 
+@pytest.mark.long
 def test_table_of_the_package_matches_the_recordings():
     made = relative_costs([load_recorded(path) for path in sorted(RECORDED.glob("*.zip"))])
     assert made.logs == pytest.approx(dict(log_relative_costs("classic")), abs=2e-3)

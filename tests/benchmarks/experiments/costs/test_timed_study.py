@@ -21,6 +21,7 @@ def arguments(tmp_path, monkeypatch) -> argparse.Namespace:
     )
 
 
+@pytest.mark.long
 def test_command_compares_all_rules_and_continues(arguments, monkeypatch, capsys):
     timed_study.main(arguments)
     shown = capsys.readouterr().out

@@ -57,6 +57,7 @@ def made_results(runs, strategies):
     return Results(protocol=dacopt.EXPERIMENT_1, runs=runs, published=published, wanted=tuple(strategies))
 
 
+@pytest.mark.long
 def test_search_is_judged_on_rows_that_did_not_take_part_and_keeps_its_costs(folder):
     table = BenchmarkTable(name="made", path=folder / "made.parquet", task_type=TaskType.BINARY)
     runs = [search(QUICK, table, make_key(QUICK, "made", "random", 3, Budget(trials=4))) for _ in range(2)]
@@ -81,6 +82,7 @@ def test_runs_without_costs_are_still_read(tmp_path):
     assert FinishedRuns(path, SuiteRun, SuiteKey).find(run.key) == run
 
 
+@pytest.mark.long
 def test_runs_in_worker_processes_are_reported_and_a_broken_one_affects_no_other(folder):
     table = BenchmarkTable(name="made", path=folder / "made.parquet", task_type=TaskType.BINARY)
     keys = [make_key(QUICK, "made", strategy, 0, Budget(trials=2)) for strategy in ("no such thing", "random")]

@@ -104,6 +104,7 @@ def make_results(suite=DIVBO, **tests):
 # ------------------------------------------------------------ runs
 
 
+@pytest.mark.long
 def test_search_never_holds_the_targets_it_is_judged_by(folder, monkeypatch):
     table = BenchmarkTable(name="quake", path=folder / "quake.parquet", task_type=TaskType.BINARY)
     protocol = protocol_of(table.task_type, metric="mse", rows=1000, trial_seconds=20.0)
@@ -298,6 +299,7 @@ def command(monkeypatch, *words: object) -> None:
     main()
 
 
+@pytest.mark.long
 def test_command_continues_where_it_was_stopped(folder, tmp_path, monkeypatch, capsys):
     asked = []
 
@@ -370,6 +372,7 @@ def test_mistakes_are_reported_before_anything_runs(folder, tmp_path, monkeypatc
         command(monkeypatch, "divbo", "--data", folder, "--work", tmp_path, *words, *rest)
 
 
+@pytest.mark.long
 def test_recorded_results_match_the_replays(tmp_path, monkeypatch, capsys):
     recorded = make_recording()
     save_recorded(replace(recorded, dataset="quake", space_name="default"), tmp_path)

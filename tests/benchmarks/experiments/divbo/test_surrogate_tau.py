@@ -112,6 +112,7 @@ def test_order_is_seed_by_seed_and_small_recordings_are_left_out(tmp_path, capsy
     ]
 
 
+@pytest.mark.long
 def test_second_call_adds_what_is_missing(tmp_path, capsys, monkeypatch):
     save_recorded(make_recording(n=30), tmp_path)
     out = tmp_path / "out"

@@ -122,6 +122,7 @@ def test_compared_counts_origins_once_and_bounds_the_ratio():
     assert (found["better"], found["worse"]) == (3, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", [TaskType.MULTICLASS, TaskType.REGRESSION])
 @pytest.mark.parametrize("categories", [True, False])
 def test_all_candidates_are_points_of_the_space(tmp_path, task, categories):
