@@ -246,7 +246,14 @@ def _slower_parts() -> Iterator[Statement]:
 
 def _third_parts() -> Iterator[Statement | Body]:
     """Yield the parts on the third seed."""
-    yield _table("data set, third seed", _losses("peers.jsonl", PEERS, seed=2))
+    losses = _losses("peers.jsonl", PEERS, seed=2)
+    yield _table("data set, third seed", losses)
+    before = _losses("before_forks.jsonl", (OURS,), seed=2)[OURS]
+    now = losses[OURS].loc[before.index]
+    yield Statement(
+        text="on these {n} tables, its loss became {ratio:.3f} times as high (geometric mean), lower on {lower}",
+        values={"n": len(before), "ratio": _ratio(now, before), "lower": int((now < before).sum())},
+    )
     every = _of_all_seeds()
     yield Statement(
         text="In the {n} runs of three seeds, its average rank is {rank:.2f}, the next one {next:.2f}; its loss is "
