@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo       fit an ensemble to a real table that comes with the package (about 2 minutes)"
 	@echo "make test       lint, types and the tests that run after every change (about a quarter of an hour on 2 cores)"
-	@echo "make test-long  further tests that take seconds each: do them before a release (as long again)"
+	@echo "make test-long  all other tests that take seconds: run them before a release (another quarter of an hour)"
 	@echo "make test-slow  the statistical and the long fault tests"
 	@echo "make test-min   the main tests with the lowest versions that pyproject.toml allows"
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
@@ -59,11 +59,10 @@ types: $(VENV)/.dev
 # one thread for its arithmetic: small products wait longer for threads than they compute.
 unit: $(VENV)/.dev browser
 	OMP_NUM_THREADS=1 .ci/in_memory $(BIN)/python -m pytest -m "not slow and not long and not alone" -n 3 --dist loadfile
-	.ci/in_memory $(BIN)/python -m pytest -m "alone and not slow and not long" $$(grep -rl --include="*.py" "mark.alone" tests)
+	.ci/in_memory $(BIN)/python -m pytest -m "alone and not slow" $$(grep -rl --include="*.py" "mark.alone" tests)
 
 test-long: $(VENV)/.dev browser
 	OMP_NUM_THREADS=1 .ci/in_memory $(BIN)/python -m pytest -m "long and not slow and not alone" -n 3 --dist loadfile
-	.ci/in_memory $(BIN)/python -m pytest -m "long and alone and not slow" $$(grep -rl --include="*.py" "mark.alone" tests)
 
 # The lowest versions that pyproject.toml allows, on the lowest Python. With MIN_TESTS=tests the whole suite runs; golden
 # trajectories are those of the versions in constraints.txt.

@@ -335,6 +335,7 @@ def test_constant_model_is_warned_of_even_quietly(table, tmp_path):
     assert "Warning: No trial has succeeded, so the model predicts a constant." in cashmere("fit", table, *options)
 
 
+@pytest.mark.long
 def test_strategies_are_compared_on_a_table(table, tmp_path):
     options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2, "--workers", 1]
     both = [*options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]

@@ -56,6 +56,7 @@ def anchors(page: Path) -> set[str]:
 
 def long_but(path: str, paths: list[Path]) -> list:
     """Return paths as parameters: all but one are long."""
+    assert path in map(name_of, paths)
     marks = {name: () if name == path else pytest.mark.long for name in map(name_of, paths)}
     return [pytest.param(each, marks=marks[name_of(each)], id=name_of(each)) for each in paths]
 

@@ -80,6 +80,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.sampled(2)  # every check with one of the two estimators, as their number is odd
 @parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
@@ -198,7 +199,7 @@ def test_polars_and_pandas_with_categories_dates_and_text_agree():
 LABELS = {"integers": [10, 20, 30], "positions": [0, 1, 2], "levels": [("a", "x"), ("a", "y"), ("b", "x")]}
 
 
-@pytest.mark.long
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", LABELS)
 def test_columns_of_any_labels_are_found_in_any_order(kind):
     rng = np.random.default_rng(0)
@@ -416,7 +417,6 @@ def test_custom_metric_sees_labels():
     assert model.leaderboard_["score"].max() == 1.0
 
 
-@pytest.mark.long
 def test_custom_algorithm_in_ten_lines():
     def build(values, context):
         from sklearn.naive_bayes import GaussianNB
@@ -459,6 +459,7 @@ def test_learner_without_probabilities_under_a_metric_that_needs_them_says_so():
     assert model.score(*load_iris(return_X_y=True)) > 0.7
 
 
+@pytest.mark.long
 def test_works_inside_meta_estimators():
     X, y = load_iris(return_X_y=True)
     fast = quick(budget="2trials", resampling="holdout")
@@ -620,7 +621,6 @@ def test_custom_splitter_keeps_its_row_numbers_under_weights():
     assert model.study_.history[0].predictions.shape == (150, 3)
 
 
-@pytest.mark.long
 def test_fits_leave_no_files_threads_or_processes_behind():
     import gc
     import threading

@@ -269,9 +269,11 @@ class StrategyContract:
         assert same == keys(trials)[:N_TRIALS]
         assert other != same
 
+    @pytest.mark.long
     def test_another_process_gives_the_same_trajectory(self, trials, strategy_factory):
         assert trajectory_elsewhere(strategy_factory, N_TRIALS, 0) == keys(trials)[:N_TRIALS]
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("worst_loss", [1.0, None])
     @pytest.mark.parametrize(
         "fails",
@@ -285,6 +287,7 @@ class StrategyContract:
         seen = keys(run_trials(strategy, N_TRIALS, fails=fails, worst_loss=worst_loss))
         assert len(set(seen)) == N_TRIALS
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("loss", [float("inf"), 1e300, -1e300, 0.0])
     def test_strange_losses_are_survived(self, trials, strategy, space, loss):
         observations = list(reloaded(trials[:N_TRIALS], space))
@@ -293,6 +296,7 @@ class StrategyContract:
         history = history_of(observations, worst_loss=None)
         strategy.suggest(history, np.random.default_rng(0)).configuration.check_valid_configuration()
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("lookahead", [1, 4])
     def test_resuming_after_any_prefix_equals_the_uninterrupted_run(self, trials, strategy_factory, lookahead):
         uninterrupted = trials[:N_TRIALS]
@@ -349,6 +353,7 @@ class StrategyContract:
             == configuration_key(fresh.configuration)
         )
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("seconds", [float("inf"), 0.5])
     def test_with_a_budget_of_time_the_history_decides_too(self, trials, strategy_factory, space, seconds):
         observations = reloaded(trials[:N_TRIALS], space)

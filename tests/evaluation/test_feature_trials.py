@@ -97,6 +97,7 @@ def test_loss_on_validation_rows_is_that_on_new_ones(task, algorithm, tmp_path):
     assert abs(outcome.loss - on_new) < 4 * error
 
 
+@pytest.mark.long
 def test_features_lower_a_loss_that_depends_on_them(tmp_path):
     table = signal(TaskType.BINARY)
     before, after = (

@@ -50,6 +50,7 @@ def rows(tmp_path_factory):
     return Rows(tmp_path_factory.mktemp("quantile") / "folds")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", ["default", pytest.param("classic", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("algorithm", ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting"])
 def test_boosters_learn_the_quantile(rows, algorithm, space):

@@ -141,6 +141,7 @@ time.sleep(100 if {waits} else 0.2)
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_killed", [True, False])
 def test_server_and_workers_end_with_the_coordinator(is_killed):
     program = _COORDINATOR.format(waits=is_killed)

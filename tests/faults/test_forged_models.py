@@ -26,8 +26,6 @@ from cashmere.model.audit import audit
 from support.forgeries import FORGERIES, forge, pipeline_with_cache, real, stacking
 from support.forging import node, plain, thing
 
-pytestmark = pytest.mark.long
-
 BY_THE_AUDIT = "is not read because|Models of cashmere never do|types that are not trusted|this cashmere reads"
 MOST_SECONDS = 2.0
 MOST_MIB = 200
@@ -83,6 +81,7 @@ def outcomes(tmp_path_factory):
     return {name: found.get(file, {"outcome": "the process did not survive"}) for name, file in files.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgery_is_refused_before_anything_reads_it(outcomes, name):
     record = outcomes[name]

@@ -75,7 +75,6 @@ def test_earlier_models_predict_what_they_predicted(unpacked, name, expected):
     np.testing.assert_allclose(probabilities[: len(expected), 1], expected, rtol=1e-5)
 
 
-@pytest.mark.long
 @written_by_newer
 def test_an_earlier_run_is_resumed(unpacked):
     folder = unpacked("run")

@@ -17,15 +17,21 @@ from cashmere.run import RunSettings, fit_run
 from cashmere.space.named.registry import SPACES
 from support.real_archives import ONLY_CLASSES
 
+
+def speed(space: str, task: TaskType) -> list:
+    if space != "default":
+        return [pytest.mark.slow]
+    return [] if task is TaskType.BINARY else [pytest.mark.long]
+
+
 CASES = [
-    pytest.param(name, task, marks=() if name == "default" else pytest.mark.slow)
+    pytest.param(name, task, marks=speed(name, task))
     for name in SPACES
     for task in TaskType
-    if task is not TaskType.MULTICLASS and (task is TaskType.BINARY or name not in ONLY_CLASSES)
-] + [("default", TaskType.MULTICLASS)]
+    if (task is TaskType.BINARY or name not in ONLY_CLASSES) and (task is not TaskType.MULTICLASS or name == "default")
+]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("space", "task"), CASES)
 def test_every_algorithm_loads(space, task, tmp_path, monkeypatch):
     X = demo_table().sample(90, random_state=0)

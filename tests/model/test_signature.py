@@ -87,7 +87,6 @@ def test_a_run_signs_its_model_and_loads_it_without_a_child(model, children):
     assert not children
 
 
-@pytest.mark.long
 def test_a_model_from_elsewhere_is_first_loaded_in_a_child(model, elsewhere, children):
     here = Predictor.load(model)
     elsewhere()

@@ -41,6 +41,5 @@ def test_little_is_imported_and_a_program_that_imports_skops_later_has_all_of_it
     subprocess.run([sys.executable, "-c", WRAPPERS + READ_AND_WRITE + LATER, str(tmp_path / "x.skops")], check=True)
 
 
-@pytest.mark.long
-def test_a_program_that_has_imported_skops_shares_it():
-    subprocess.run([sys.executable, "-c", WRAPPERS + EARLIER], check=True)
+def test_a_program_that_has_imported_skops_shares_it(tmp_path):
+    subprocess.run([sys.executable, "-c", WRAPPERS + EARLIER + READ_AND_WRITE, str(tmp_path / "x.skops")], check=True)

@@ -49,6 +49,12 @@ def test_zeros_stay_as_they_are():
     assert packed(zeros) == stored(zeros)
 
 
+def test_what_would_not_be_read_is_not_written(monkeypatch):
+    monkeypatch.setattr("cashmere.model.zip_entries.MAX_ENTRIES", 2)
+    with pytest.raises(ValueError, match="at most 2 arrays"):
+        packed(ENTRIES)
+
+
 def test_what_unpacks_to_many_times_its_size_is_refused():
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:

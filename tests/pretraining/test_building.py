@@ -18,6 +18,8 @@ from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding.encoder import SpaceEncoder
 from contracts.strategy_contract import cash_space
 
+pytestmark = pytest.mark.long
+
 SETTINGS = BuildSettings(n_steps=40, n_iterations=3, n_repeats=1)
 
 
@@ -55,7 +57,6 @@ def built(tmp_path_factory):
     return build_artefact(observe(), cash_space(), work=work, settings=SETTINGS), work
 
 
-@pytest.mark.long
 def test_an_artefact_serves_its_space_and_comes_back_from_a_folder(built, tmp_path):
     artefact, _ = built
     blocks = AlgorithmBlocks(SpaceEncoder(cash_space()))
@@ -75,7 +76,6 @@ def test_tables_of_one_origin_are_not_searched_with_each_others_embeddings(built
     assert np.isfinite(losses[0, 2:]).all()
 
 
-@pytest.mark.long
 def test_the_same_observations_give_the_same_artefact_with_any_number_of_workers(built, tmp_path):
     artefact, _ = built
     again = build_artefact(observe(), cash_space(), work=tmp_path, settings=SETTINGS, n_workers=2)
@@ -84,7 +84,6 @@ def test_the_same_observations_give_the_same_artefact_with_any_number_of_workers
     np.testing.assert_array_equal(again.priors[1].theta, artefact.priors[1].theta)
 
 
-@pytest.mark.long
 def test_a_stopped_build_is_continued(built, tmp_path):
     artefact, work = built
     lines = (work / "searches.ndjson").read_bytes().splitlines(keepends=True)
@@ -106,7 +105,6 @@ def test_lines_that_hold_no_result_are_skipped(tmp_path, line):
     assert searches.read() == {("a", "b"): 0.5}
 
 
-@pytest.mark.long
 def test_searches_are_kept_as_soon_as_they_end(tmp_path, monkeypatch):
     search, names = building._search_one, []
 
@@ -122,7 +120,6 @@ def test_searches_are_kept_as_soon_as_they_end(tmp_path, monkeypatch):
     assert len(SearchFile(tmp_path / "searches.ndjson").read()) == 3 + 3
 
 
-@pytest.mark.long
 def test_further_tables_are_searched_with_the_new_embeddings_only(built, tmp_path):
     _, work = built
     shutil.copy(work / "searches.ndjson", tmp_path)
@@ -145,7 +142,6 @@ def test_unusable_observations_are_refused(tmp_path):
         build_artefact(foreign, cash_space(), work=tmp_path, settings=SETTINGS)
 
 
-@pytest.mark.long
 def test_configurations_of_another_space_are_left_out(tmp_path):
     observations = observe()
     mixed = replace(observations, configurations=({"algorithm": "unknown"}, *observations.configurations[1:]))
@@ -155,7 +151,6 @@ def test_configurations_of_another_space_are_left_out(tmp_path):
     assert len(artefact.candidates) == 39
 
 
-@pytest.mark.long
 def test_without_pytorch_the_command_to_install_it_is_named_and_searches_go_on(tmp_path):
     """Pre-training needs the extra; searching with an artefact, and everything else, does not."""
     code = """

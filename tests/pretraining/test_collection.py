@@ -229,6 +229,7 @@ def test_losses_are_those_of_the_configuration_on_the_holdout(collected, tables)
             assert other == pytest.approx(log_loss(y[fold.validation], probabilities), rel=1e-4)
 
 
+@pytest.mark.long
 def test_losses_do_not_depend_on_the_number_of_workers_or_other_tables(collected, tables, tmp_path):
     one = read_work(collected)
     two = gather(tables[::-1], tmp_path / "two", n_workers=2)

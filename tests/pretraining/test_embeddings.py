@@ -9,6 +9,8 @@ from cashmere.exceptions import ArrayError, InvalidParameterError, MissingDepend
 from cashmere.pretraining.embeddings import one_torch_thread, pairwise_accuracy, pretrain, rank_correlation
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
+pytestmark = pytest.mark.long
+
 torch = pytest.importorskip("torch")
 
 M = 4
@@ -34,7 +36,6 @@ def trained():
     return {weight: pretrain(*source(), n_algorithms=M, rng=rng(), lambda_adv=weight) for weight in (0.0, 1.0)}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_radius_ranks_configurations_that_were_not_seen(trained, weight):
     assert rank_correlation(trained[weight], *source(seed=1)) > 0.85
@@ -64,7 +65,6 @@ def test_adversarial_term_hides_the_algorithm(trained):
     assert mixed < apart - 0.1
 
 
-@pytest.mark.long
 def test_very_bad_losses_do_not_drown_the_others_if_capped():
     tasks, vectors, losses = source()
     losses[::20] += 50

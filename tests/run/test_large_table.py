@@ -20,6 +20,8 @@ from cashmere.run.settings import RunSettings
 from cashmere.space import make_space
 from cashmere.storage.directory import TrainingRows
 
+pytestmark = pytest.mark.long
+
 N_ROWS = 44_000
 
 
@@ -42,7 +44,6 @@ def run(table, tmp_path_factory):
     return AutoClassifier(budget="3trials", isolation="none", **settings).fit(*table), folder, settings
 
 
-@pytest.mark.long
 def test_values_are_kept_in_32_bit_and_late_rows_are_encoded(run):
     _, folder, _ = run
     rows = TrainingRows.read(folder / "table.npz")
@@ -55,7 +56,6 @@ def test_values_are_kept_in_32_bit_and_late_rows_are_encoded(run):
     assert stored and set(stored) <= {len(prepared.train_rows(0, share)) for share in prepared.rungs}
 
 
-@pytest.mark.long
 def test_run_is_the_same_with_two_workers(run, table, tmp_path):
     model, _, settings = run
     other = AutoClassifier(budget="3trials", n_workers=2, **settings | {"run_directory": tmp_path / "run"}).fit(*table)

@@ -13,7 +13,6 @@ from cashmere.base.memory import return_freed_memory
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.guard import GUARDED, end_with_parent_and_adopt
 from cashmere.execution.in_process import run_trial
-from cashmere.execution.library_imports import import_libraries
 from cashmere.execution.messages import CHECKPOINT, FINAL, pack, read_message, unpack, write_message
 from cashmere.protocols import Objective, Supervisor
 from cashmere.records.cause import CauseKind
@@ -88,8 +87,6 @@ def warm_up() -> None:
     import sklearn.pipeline  # noqa: F401
 
     import cashmere.evaluation.objective  # noqa: F401
-
-    import_libraries()
 
 
 class CheckpointSender:

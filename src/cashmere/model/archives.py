@@ -71,8 +71,11 @@ def dump(content: Any) -> bytes:
     entries = _Entries()
     context = library.SaveContext(zip_file=entries)
     schema = library.get_state(content, context)
+    context.clear_memo()  # of what the objects were described by
     schema |= {"protocol": context.protocol, "_skops_version": library.skops.__version__}
-    return packed({**entries, SCHEMA: json.dumps(schema).encode()})
+    entries[SCHEMA] = json.dumps(schema).encode()
+    del schema
+    return packed(entries)
 
 
 class _Entries(dict[str, bytes | memoryview]):

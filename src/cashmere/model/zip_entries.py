@@ -40,9 +40,20 @@ def packed(entries: Mapping[str, bytes | memoryview]) -> bytes:
     ----------
     entries : mapping of str to bytes
         The content of each entry.
+
+    Raises
+    ------
+    ValueError
+        If there are more entries, or more bytes in them, than would be read.
     """
+    size = sum(map(len, entries.values()))
+    if len(entries) > MAX_ENTRIES or size > MOST_BYTES:
+        raise ValueError(
+            f"A model of {len(entries)} arrays and {size} bytes is too large; at most {MAX_ENTRIES} arrays and "
+            f"{MOST_BYTES} bytes are read."
+        )
     found = _archive(entries, least_to_pack=_LEAST_TO_PACK)
-    if sum(map(len, entries.values())) > _MOST_TIMES * len(found):
+    if size > _MOST_TIMES * len(found):
         return _archive(entries, least_to_pack=math.inf)
     return found
 

@@ -25,6 +25,7 @@ def make_run(variant, table, test, **changes):
     return AblationRun(variant=variant, table=table, test=test, **(facts | changes))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", [pytest.param("without features", marks=pytest.mark.slow), "before"])
 def test_run_is_judged_on_rows_it_has_not_seen(one_table, variant):
     (table,) = find_tables(one_table, ["small"])

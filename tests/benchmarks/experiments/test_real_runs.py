@@ -13,6 +13,8 @@ import pytest
 from benchmarks.experiments import real_runs
 from benchmarks.runs.row_file import RowFile
 
+pytestmark = pytest.mark.long
+
 QUICK = ["--table", "made", "--strategies", "random", "--trials", "6", "--resampling", "holdout", "--workers", "1"]
 FOLDER = "made-6trials-log_loss-volcano-holdout-lookahead8-1workers-20s"
 
@@ -49,7 +51,6 @@ def out(data, tmp_path_factory):
     return folder
 
 
-@pytest.mark.long
 def test_row_of_a_run(out):
     row = read_row(out)
     assert list(row) == real_runs.COLUMNS

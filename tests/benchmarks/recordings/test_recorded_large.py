@@ -16,6 +16,7 @@ CUT_SHORT = {"eeg": 890, "pol": 1020, "satimage": 600}
 PATHS = sorted(RECORDED_LARGE.glob("*.zip"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, marks=pytest.mark.slow if i % 6 else (), id=path.stem) for i, path in enumerate(PATHS)],

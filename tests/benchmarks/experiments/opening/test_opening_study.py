@@ -17,6 +17,8 @@ from cashmere.data.task import TaskProfile, TaskType
 from cashmere.metalearning.opening import load_opening
 from cashmere.space import make_space
 
+pytestmark = pytest.mark.long
+
 CANDIDATES = {
     ("knn", "default"): {"algorithm": "knn"},
     ("logistic_regression", "default"): {"algorithm": "logistic_regression"},
@@ -122,7 +124,6 @@ def test_compared_counts_origins_once_and_bounds_the_ratio():
     assert (found["better"], found["worse"]) == (3, 0)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("task", [TaskType.MULTICLASS, TaskType.REGRESSION])
 @pytest.mark.parametrize("categories", [True, False])
 def test_all_candidates_are_points_of_the_space(tmp_path, task, categories):
