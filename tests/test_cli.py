@@ -650,6 +650,7 @@ def sources(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_pretrain_makes_an_opening_of_runs_for_later_ones(table, tmp_path, run):
     out, arguments = tmp_path / "out", ["pretrain", "--opening", "--space", "default", "--out", tmp_path / "out"]
     assert "--runs" in refused(*arguments)

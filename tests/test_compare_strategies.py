@@ -74,6 +74,7 @@ def test_interrupted_run_starts_again(table, tmp_path):
     pd.testing.assert_frame_equal(found.runs.drop(columns="seconds"), whole.runs.drop(columns="seconds"))
 
 
+@pytest.mark.long
 def test_values_groups_and_strategies_of_ones_own(table, tmp_path):
     X, _ = table
     found = compare_strategies(
@@ -92,6 +93,7 @@ def test_values_groups_and_strategies_of_ones_own(table, tmp_path):
     assert rows.loc["narrow", ["change", "lower", "upper", "better"]].tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.long
 def test_test_rows_in_time_keep_the_gap(table, tmp_path):
     X, y = table
     estimator = quick(AutoClassifier, budget="1trials", gap=20)

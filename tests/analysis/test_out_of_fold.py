@@ -47,6 +47,7 @@ def test_all_rows_are_read_in_blocks(tmp_path, monkeypatch):
     np.testing.assert_array_equal(read_out_of_fold(run).predictions, whole.predictions)
 
 
+@pytest.mark.long
 def test_rows_without_a_target_keep_the_numbers_of_the_others(tmp_path):
     x = np.random.default_rng(0).permutation(90).astype(float)
     table = pd.DataFrame({"x": x, "y": 2 * x})

@@ -80,6 +80,7 @@ def evaluate(frame, y, task, algorithm, kind, folder):
 CASES = [*((task, "lightgbm") for task in TaskType), *((TaskType.BINARY, name) for name in ("xgboost", "catboost"))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("task", "algorithm"), CASES)
 def test_nothing_is_learned_from_noise(task, algorithm, tmp_path):
     pytest.importorskip(algorithm)

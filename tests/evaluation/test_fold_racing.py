@@ -65,6 +65,7 @@ def test_trial_ends_after_the_first_fold_that_settles_it(objective):
     assert len(objective(Trial(number=0, configuration=configuration, seed=0, stop_above=bar)).fold_losses) in (1, 2, 3)
 
 
+@pytest.mark.long
 def test_racing_saves_folds_and_loses_no_incumbent(objective):
     plain = make_study(objective, "none").optimize(objective, "24trials")
     raced = make_study(objective, "forgiving").optimize(objective, "24trials")

@@ -69,6 +69,7 @@ def test_importance_equals_that_of_scikit_learn():
     np.testing.assert_allclose([each.mean for each in found], expected.importances_mean, rtol=0.1)
 
 
+@pytest.mark.long
 def test_intervals_have_about_their_nominal_coverage():
     inside = []
     for seed in range(60):

@@ -130,6 +130,7 @@ def test_ranks_out_of_range_are_refused():
 # ---------------------------------------------------------------- the model
 
 
+@pytest.mark.long
 def test_ranker_recovers_a_planted_rule():
     """The nearest source is best: on unseen tables the ranker finds it far more often than chance."""
     z, losses, origins = planted(30)

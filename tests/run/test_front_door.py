@@ -106,6 +106,7 @@ def test_an_ensemble_that_is_no_better_than_a_constant_is_doubted(tmp_path):
     assert line not in fit_run(tmp_path / "other", X, X["a"] + 5.0, settings).summary()
 
 
+@pytest.mark.long
 def test_an_ensemble_that_is_no_better_on_rows_that_did_not_choose_it_is_doubted(tmp_path):
     rng = np.random.default_rng(1)
     X, y = pd.DataFrame(rng.normal(size=(120, 6))).add_prefix("x"), pd.Series(rng.integers(0, 2, 120))

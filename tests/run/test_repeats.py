@@ -189,6 +189,7 @@ def test_a_repeat_that_there_is_no_time_to_keep_is_dropped(repeated, tmp_path, s
     assert len(splits_of(folder)) == n_kept
 
 
+@pytest.mark.long
 def test_regression(tmp_path):
     model = AutoRegressor(
         budget="3trials", repeats=1, isolation="none", resampling="2fold", run_directory=tmp_path / "r"

@@ -137,6 +137,7 @@ def test_model_that_is_replaced_while_it_is_copied_is_copied_again(run, tmp_path
     assert min(Predictor.load(place.as_uri()).ensemble.members) == ADDED
 
 
+@pytest.mark.long
 def test_model_that_nobody_signed_is_first_loaded_in_a_child(run, tmp_path, monkeypatch):
     """A model from a URL is trusted like one in a folder."""
     place = shutil.copytree(run / "model", tmp_path / "model")

@@ -33,6 +33,7 @@ class TestBanditBO(StrategyContract):
         return BanditBO
 
 
+@pytest.mark.long
 class TestBanditBOWithOneStart(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

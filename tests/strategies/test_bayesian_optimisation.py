@@ -23,12 +23,14 @@ class TestBayesianOptimisation(StrategyContract):
         return quick
 
 
+@pytest.mark.long
 class TestBetweenVarianceAndRandomFraction(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return other_options
 
 
+@pytest.mark.long
 class TestClimbsAndFailuresAsBadAsTheWorst(StrategyContract):
     """As in OpenBox."""
 
@@ -39,12 +41,14 @@ class TestClimbsAndFailuresAsBadAsTheWorst(StrategyContract):
         )
 
 
+@pytest.mark.long
 class TestLearningFromPredictions(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(BayesianOptimisation, n_global=100, learn_from="predictions")
 
 
+@pytest.mark.long
 class TestFailuresApart(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

@@ -31,6 +31,7 @@ class TestBO4ML(StrategyContract):
         return BO4ML
 
 
+@pytest.mark.long
 class TestManyWeightedCombinations(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

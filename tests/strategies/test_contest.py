@@ -38,6 +38,7 @@ class TestContest(StrategyContract):
         return functools.partial(Contest, inner=TPE, budget=60)
 
 
+@pytest.mark.long
 class TestContestThatEnds(StrategyContract):
     """The round is over, and the contest too, within the trials of these tests."""
 
@@ -46,6 +47,7 @@ class TestContestThatEnds(StrategyContract):
         return functools.partial(Contest, inner=RandomSearch, b_first=1, budget=30, independent=False)
 
 
+@pytest.mark.long
 class TestDacHh(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
@@ -64,6 +66,7 @@ class TestDacSh(StrategyContract):
         return functools.partial(make_strategy, "dac_sh", n_initial=2)
 
 
+@pytest.mark.long
 class TestDacSb(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

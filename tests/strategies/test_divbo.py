@@ -34,6 +34,7 @@ class TestDivBO(StrategyContract):
         return functools.partial(DivBO, n_global=150)
 
 
+@pytest.mark.long
 class TestFixedDivBO(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

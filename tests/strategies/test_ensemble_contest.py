@@ -29,6 +29,7 @@ class TestEnsembleContest(StrategyContract):
         return functools.partial(EnsembleContest, n_global=100)
 
 
+@pytest.mark.long
 class TestContestByBestLoss(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

@@ -27,6 +27,7 @@ class TestEnsembleGain(StrategyContract):
         return functools.partial(EnsembleGain, n_global=150)
 
 
+@pytest.mark.long
 class TestUnprotectedEnsembleGain(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

@@ -32,6 +32,7 @@ class TestEnsembleOptimisation(StrategyContract):
         return functools.partial(EnsembleOptimisation, n_global=100, n_initial=4, n_slots=3)
 
 
+@pytest.mark.long
 class TestEnsembleOptimisationAsInThePaper(StrategyContract):
     """The first of the twelve slots are refilled within the trials of these tests."""
 

@@ -44,6 +44,7 @@ class TestLatent(StrategyContract):
         ).for_table(TABLE)
 
 
+@pytest.mark.long
 class TestLatentWithoutPretraining(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

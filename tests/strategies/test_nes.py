@@ -22,6 +22,7 @@ class TestNES(StrategyContract):
         return functools.partial(NES, population=4, ensemble_size=5)
 
 
+@pytest.mark.long
 class TestNESWithALargePopulation(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

@@ -22,6 +22,7 @@ class TestRisingBandit(StrategyContract):
         return functools.partial(make_strategy, "rising_bandit", inner="bo:n_global=100,n_initial=2", budget=60)
 
 
+@pytest.mark.long
 class TestRisingBanditThatDrops(StrategyContract):
     """Algorithms are dropped within the trials of these tests."""
 

@@ -19,6 +19,7 @@ class TestSMAC(StrategyContract):
         return functools.partial(SMAC, n_global=200)
 
 
+@pytest.mark.long
 class TestSMACByLocalSearchMostly(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

@@ -31,12 +31,14 @@ class TestTPE(StrategyContract):
         return quick
 
 
+@pytest.mark.long
 class TestIndependentDensities(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(quick, density="independent")
 
 
+@pytest.mark.long
 class TestQuantileSplitAndManyCandidates(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):

@@ -131,6 +131,7 @@ def test_missing_optuna_says_how_to_install_it(monkeypatch, tmp_path):
     assert not (tmp_path / "tpe.csv").exists()
 
 
+@pytest.mark.long
 def test_study_writes_its_rows_and_prints_tables(tmp_path, capsys):
     out = tmp_path / "results" / "tpe.csv"
     common = ["--problems", "mixed", "--strategies", "tpe", "random", "--seeds", "2", "--trials", "60"]
