@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 
 from cashmere.execution.guard import guard_this_process, signal_at_end_of_parent
 from cashmere.execution.inside_worker import serve, warm_up
-from cashmere.execution.library_imports import import_libraries
 from cashmere.execution.process_names import FORK_SERVER, GUARD, WORKER, name_process
 
 _IDLE_SECONDS = 30.0
@@ -45,13 +44,12 @@ def serve_forks(coordinator: int) -> NoReturn:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGUSR1, end_without_coordinator)
+    signal.signal(signal.SIGCHLD, lambda *_: _has_workers())
     signal_at_end_of_parent(signal.SIGUSR1)
     end_without_coordinator()
     with socket.socket(fileno=os.dup(0)) as connection:
         os.dup2(1, 0)  # standard output leads nowhere
         warm_up()
-        import_libraries()
-        signal.signal(signal.SIGCHLD, lambda *_: _has_workers())
         gc.collect()
         gc.freeze()  # so that collections in workers leave these objects alone, and their pages shared
         while (request := _next_request(connection)) is not None:

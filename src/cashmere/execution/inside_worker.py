@@ -13,6 +13,7 @@ from cashmere.base.memory import return_freed_memory
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.guard import GUARDED, end_with_parent_and_adopt
 from cashmere.execution.in_process import run_trial
+from cashmere.execution.light_catboost import lighten_catboost
 from cashmere.execution.messages import CHECKPOINT, FINAL, pack, read_message, unpack, write_message
 from cashmere.protocols import Objective, Supervisor
 from cashmere.records.cause import CauseKind
@@ -87,6 +88,8 @@ def warm_up() -> None:
     import sklearn.pipeline  # noqa: F401
 
     import cashmere.evaluation.objective  # noqa: F401
+
+    lighten_catboost()
 
 
 class CheckpointSender:
