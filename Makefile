@@ -7,8 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where it is set, every worker process of a test compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint types unit test-long test-min test-python test-slow test-ray test-slurm site release-check browser \
-  hooks lock nightly bench clean
+.PHONY: help demo test lint types unit test-long test-min test-python test-slow test-ray test-slurm site \
+  release-check browser hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:

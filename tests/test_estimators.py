@@ -80,7 +80,7 @@ EXPECTED_FAILURES = {
 }
 
 
-@pytest.mark.sampled(2)  # every check with one of the two estimators, as their number is odd
+@pytest.mark.sampled(2)
 @parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
