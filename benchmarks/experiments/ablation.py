@@ -5,7 +5,8 @@
 Each variant lacks one part of `everything`, or adds one that is not the default; `before` lacks what came since the
 space `classic`. Each run fits on some rows of a table and is judged on the others. It has one worker, and its clock
 counts CPU seconds: other programs on the machine hardly matter. Rows are added as runs end; the same command continues
-an interrupted one. Rungs of rows matter on long tables only:
+an interrupted one. The trials of `everything` are also judged after other last steps (`LAST_STEPS`). Rungs of rows
+matter on long tables only:
 
     python -m benchmarks ablation --data DIR --seeds 3 --rows 150000 --tables bank-marketing connect-4 \
         --variants everything "without rungs"
@@ -18,6 +19,7 @@ import functools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from ConfigSpace import Configuration
 from rich.console import Console
 from rich.table import Table
 
@@ -37,6 +40,8 @@ from cashmere.data import rungs
 from cashmere.data.task import TaskProfile
 from cashmere.records.budget import Budget
 from cashmere.run.members import algorithm_of
+from cashmere.run.run_directory import RunDirectory
+from cashmere.run.session import Session
 from cashmere.run.settings import RunSettings
 from cashmere.space.component import Subspace
 from cashmere.space.named.default import DEFAULT_ALGORITHMS
@@ -51,6 +56,10 @@ TABLES = (
 
 _TRIALS_WITHOUT_END = 1_000_000
 """A number of trials turns off what only a budget of time alone has: costs, rungs of rows, and repeats on few rows."""
+
+WHOLE = "whole"
+LAST_STEPS = (WHOLE, "repeats not used", "one selection", "no calibration", "best trial alone")
+"""What becomes of the trials of a run: an ensemble as usual, one without a part of the last step, or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +76,15 @@ class Variant:
         Share of the budget.
     has_rungs : bool
         Whether trials may use a part of the rows of a long table.
+    has_first : bool
+        Whether the search begins with defaults and variants, not with draws.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
     counts_costs: bool = True
     share: float = 1.0
     has_rungs: bool = True
+    has_first: bool = True
 
 
 def _without_features(subspace: Callable[[TaskProfile], Subspace], profile: TaskProfile) -> Subspace:
@@ -110,6 +122,9 @@ VARIANTS = {
     "with the learned opening": Variant(settings={"opening": "learned"}),
     "without repeats": Variant(settings={"repeats": 0}),
     "before": Variant(settings={"space": "classic", "repeats": 0}, counts_costs=False),
+    "LightGBM alone": Variant(settings={"include": ("lightgbm",)}),
+    "without networks": Variant(settings={"exclude": ("mlp", "realmlp")}),
+    "without first configurations": Variant(has_first=False),
     "without rungs": Variant(has_rungs=False),
 }
 
@@ -118,14 +133,18 @@ FOR_SHORT_TABLES = tuple(name for name, variant in VARIANTS.items() if variant.h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblationRun(RunKey):
-    """One run.
+    """One run, after one of the last steps.
 
     Attributes
     ----------
     table, variant, seed, budget, rows
         See `RunKey`.
+    last_step : str
+        One of `LAST_STEPS`.
     seconds : float
         CPU time of the search.
+    choosing : float
+        CPU time of the last step; NaN in rows from before it was measured.
     trials, checkpoints, families : int
         Finished trials, positions on their paths, and different algorithms in the ensemble.
     validation, cross_fitted, test, best : float
@@ -134,7 +153,9 @@ class AblationRun(RunKey):
         Version of the code.
     """
 
+    last_step: str
     seconds: float
+    choosing: float
     trials: int
     checkpoints: int
     families: int
@@ -160,26 +181,63 @@ def run(table: BenchmarkTable, key: RunKey) -> list[AblationRun]:
     least = rungs.LEAST_ROWS if variant.has_rungs else sys.maxsize
     with (
         patch.object(rungs, "LEAST_ROWS", least),
+        nullcontext() if variant.has_first else patch.object(RunDirectory, "first_configurations", _none),
         cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session,
     ):
         spent = time.process_time() - clock
         history, builder = session.study.history, session.model.builder
-        session.model.choose_finally(history)
         names = {o.trial.number: algorithm_of(o) for o in history}
-        cross_fitted, best = session.model.cross_fit(history), history.incumbent
-        found = AblationRun(
-            **asdict(key),
-            seconds=round(spent, 2),
-            trials=len(history),
-            checkpoints=sum(len(o.outcome.path.positions) for o in history if o.outcome.path is not None),
-            families=len({names[number] for number in builder.ensemble.members if number in names}),
-            validation=np.nan if builder.loss is None else builder.loss,
-            cross_fitted=np.nan if cross_fitted is None else cross_fitted,
-            test=judge_on(session, X.iloc[test], y.iloc[test])(history),
-            best=np.nan if best is None or best.loss is None else best.loss,
-            commit=commit(),
-        )
-        return [found]
+        judge, best = judge_on(session, X.iloc[test], y.iloc[test]), history.incumbent
+        found = []
+        for last_step in LAST_STEPS if key.variant == "everything" else (WHOLE,):
+            clock = time.process_time()
+            cross_fitted = _choose(session, last_step)
+            choosing = time.process_time() - clock
+            found.append(
+                AblationRun(
+                    **asdict(key),
+                    last_step=last_step,
+                    seconds=round(spent, 2),
+                    choosing=round(choosing, 3),
+                    trials=len(history),
+                    checkpoints=sum(len(o.outcome.path.positions) for o in history if o.outcome.path is not None),
+                    families=len({names[number] for number in builder.ensemble.members if number in names}),
+                    validation=np.nan if builder.loss is None else builder.loss,
+                    cross_fitted=np.nan if cross_fitted is None else cross_fitted,
+                    test=judge(history),
+                    best=np.nan if best is None or best.loss is None else best.loss,
+                    commit=commit(),
+                )
+            )
+        return found
+
+
+def _none(run: RunDirectory, *, in_time: bool) -> dict[Configuration, float]:
+    """Return no first configurations, in place of `RunDirectory.first_configurations`."""
+    return {}
+
+
+def _choose(session: Session, last_step: str) -> float | None:
+    """Choose the ensemble from all trials in one of `LAST_STEPS`; return its cross-fitted loss, if it has one."""
+    model, history = session.model, session.study.history
+    builder = model.builder
+    if last_step == "best trial alone":
+        builder.choose_by({})
+        if history.incumbent is not None:
+            model.choose(history, among={history.incumbent.trial.number})
+        return None
+    if last_step == "repeats not used":
+        builder.choose_by({})
+        model.choose(history)
+    else:
+        model.choose_finally(history)
+    if last_step == "one selection":
+        return None
+    cross_fitted = model.cross_fit(history)
+    if last_step == "no calibration":
+        builder.calibration = None
+        return None
+    return cross_fitted
 
 
 def summarise(runs: pd.DataFrame, reference: str = "everything") -> pd.DataFrame:
@@ -195,17 +253,20 @@ def summarise(runs: pd.DataFrame, reference: str = "everything") -> pd.DataFrame
     Returns
     -------
     DataFrame
-        One row per variant: mean and median over tables (each a mean over the seeds that both have) of the change of
-        the test loss in per cent, tables on which it is lower, number of tables, trials and checkpoints per minute.
+        One row per variant and other last step: mean and median over tables (each a mean over the seeds that both have)
+        of the change of the test loss in per cent, tables on which it is lower, number of tables, trials and
+        checkpoints per minute, mean CPU seconds of the last step.
     """
     change = changes(runs, reference)
     minutes = [VARIANTS[name].share for name in runs["variant"]] * runs["budget"] / 60
     found = change.agg(["mean", "median"]).T.round(2).add_suffix(" %")
     found["tables better"] = (change < 0).sum()
     found["tables"] = change.notna().sum()
-    sums = runs.assign(minutes=minutes).groupby("variant")[["trials", "checkpoints", "minutes"]].sum()
+    parts = runs.assign(minutes=minutes).groupby(_part(runs))
+    sums = parts[["trials", "checkpoints", "minutes"]].sum()
     found["trials/min"] = (sums["trials"] / sums["minutes"]).round(1)
     found["checkpoints/min"] = (sums["checkpoints"] / sums["minutes"]).round(1)
+    found["last step, s"] = parts["choosing"].mean().round(2)
     return found.rename_axis("variant").reset_index()
 
 
@@ -220,15 +281,20 @@ def changes(runs: pd.DataFrame, reference: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame of shape (n_tables, n_variants)
-        Of the mean losses over the seeds that both have; NaN where they have none.
+        Of the mean losses over the seeds that both have; NaN where they have none. Other last steps come last.
     """
-    losses = runs.pivot(index=["table", "seed"], columns="variant", values="test")
+    losses = runs.assign(part=_part(runs)).pivot(index=["table", "seed"], columns="part", values="test")
     change = {}
-    for name in VARIANTS:
+    for name in (*VARIANTS, *LAST_STEPS):
         if name in losses:
             both = losses[[reference]].assign(own=losses[name]).dropna().groupby(level="table").mean()
             change[name] = 100 * (both["own"] / both[reference] - 1)
     return pd.DataFrame(change)
+
+
+def _part(runs: pd.DataFrame) -> pd.Series:
+    """Return what each run is compared by: its variant, or the other last step of `everything`."""
+    return runs["variant"].where(runs["last_step"] == WHOLE, runs["last_step"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -269,5 +335,5 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _described(found: list[AblationRun]) -> str:
-    (one,) = found
+    one = found[0]
     return f"{one.table}, {one.variant}, seed {one.seed}: test {one.test:.5g}, {one.trials} trials"

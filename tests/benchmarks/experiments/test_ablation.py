@@ -8,19 +8,28 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.experiments.ablation import AblationRun, main, run, space_without_features, summarise
+from benchmarks.experiments.ablation import (
+    LAST_STEPS,
+    WHOLE,
+    AblationRun,
+    main,
+    run,
+    space_without_features,
+    summarise,
+)
 from benchmarks.runs.cpu_timed_search import RunKey
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import find_tables
 from cashmere.data import rungs
 from cashmere.data.task import TaskProfile, TaskType
+from cashmere.records.origin import OriginKind
 from cashmere.space.named.registry import default_space
 
 
 def make_run(variant, table, test, **changes):
     facts = {
-        "seed": 0, "budget": 60.0, "rows": 8000, "seconds": 61.0, "trials": 30, "checkpoints": 90, "families": 3,
-        "validation": test, "cross_fitted": test, "best": test, "commit": "",
+        "seed": 0, "budget": 60.0, "rows": 8000, "last_step": WHOLE, "seconds": 61.0, "choosing": 0.2, "trials": 30,
+        "checkpoints": 90, "families": 3, "validation": test, "cross_fitted": test, "best": test, "commit": "",
     }  # fmt: skip
     return AblationRun(variant=variant, table=table, test=test, **(facts | changes))
 
@@ -33,6 +42,31 @@ def test_run_is_judged_on_rows_it_has_not_seen(one_table, variant):
     assert found.trials >= 1 and found.families >= 1 and np.isfinite([found.test, found.validation]).all()
     assert (found.checkpoints > 0) == (variant != "before")  # the space classic has no paths
     assert found.seconds < 8
+
+
+@pytest.mark.long
+def test_trials_are_judged_after_every_last_step(one_table):
+    (table,) = find_tables(one_table, ["small"])
+    found = {each.last_step: each for each in run(table, RunKey("small", "everything", 0, 6.0, 150))}
+    assert tuple(found) == LAST_STEPS
+    assert len({(each.trials, each.seconds) for each in found.values()}) == 1
+    assert found["best trial alone"].families == 1
+    assert found["best trial alone"].validation == pytest.approx(found[WHOLE].best)
+    assert np.isfinite([each.test for each in found.values()]).all()
+
+
+@pytest.mark.long
+def test_search_can_begin_with_draws(one_table, monkeypatch):
+    (table,), origins = find_tables(one_table, ["small"]), []
+
+    def judge_on(session, X, y):
+        origins.append({o.trial.origin.kind for o in session.study.history})
+        return lambda history: 0.5
+
+    monkeypatch.setattr("benchmarks.experiments.ablation.judge_on", judge_on)
+    for variant in ("LightGBM alone", "without first configurations"):
+        run(table, RunKey("small", variant, 0, 3.0, 150))
+    assert OriginKind.WARM_START in origins[0] - origins[1]
 
 
 @pytest.mark.long
@@ -78,6 +112,17 @@ def test_losses_are_relative_to_another_variant_per_table():
     assert found.loc["everything", "tables better"] == 2
     assert found.loc["everything", "trials/min"] == 30
     assert found.loc["everything, a third of the time", "trials/min"] == 30
+
+
+def test_other_last_steps_are_rows_of_their_own():
+    runs = [
+        *(make_run("everything", table, 1.0) for table in "ab"),
+        *(make_run("everything", table, 1.1, last_step="one selection", choosing=0.1) for table in "ab"),
+    ]
+    found = summarise(pd.DataFrame(runs)).set_index("variant")
+    assert list(found.index) == ["everything", "one selection"]
+    assert found.loc["one selection", "mean %"] == pytest.approx(10)
+    assert found.loc["one selection", "last step, s"] == 0.1
 
 
 def test_finished_study_is_only_shown(one_table, tmp_path, capsys):
