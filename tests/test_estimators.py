@@ -17,7 +17,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, mean_tweedie_deviance
+from sklearn.metrics import f1_score, mean_tweedie_deviance, root_mean_squared_log_error
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -548,6 +548,28 @@ def test_deviance_gets_positive_predictions_that_stay_when_saved(metric, tmp_pat
     np.testing.assert_array_equal(Predictor.load(tmp_path / "run").predict(far), predicted)
     with pytest.raises(MetricError, match="smallest is -1"):
         quick(AutoRegressor, metric=metric).fit(X, y - (y.min() + 1))
+
+
+@pytest.mark.long
+def test_errors_of_logarithms_are_learned_from_logarithms(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.round(np.exp(3 * X[:, 0] + rng.normal(scale=0.3, size=300)), 2)
+    of_values, of_logarithms = (
+        quick(AutoRegressor, metric=metric, include=["ridge"], run_directory=tmp_path / metric, budget="2trials")
+        for metric in ("rmse", "rmsle")
+    )
+    scores = [
+        model.fit(X, y).score_table(X, y, metrics=["rmsle"]).intervals["score"][0]
+        for model in (of_values, of_logarithms)
+    ]
+    assert scores[1] < 0.5 * scores[0]
+    assert scores[1] == pytest.approx(root_mean_squared_log_error(y, of_logarithms.predict(X)), rel=1e-5)
+    far = of_logarithms.predict(20 * X)
+    assert far.min() >= 0 and far.max() <= 1.001 * np.e * (y.max() + 1)
+    np.testing.assert_array_equal(Predictor.load(tmp_path / "rmsle").predict(20 * X), far)
+    with pytest.raises(MetricError, match="smallest is -1"):
+        quick(AutoRegressor, metric="rmsle").fit(X, y - (y.min() + 1))
 
 
 class OwnLearner(LogisticRegression):

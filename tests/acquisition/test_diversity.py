@@ -330,6 +330,7 @@ def test_optimal_measure_follows_the_metric():
         "brier": "bs",
         "mse": "mse",
         "rmse": "mse",
+        "rmsle": "mse",
         "r2": "mse",
         "mae": "mae",
         "mape": "mae",

@@ -77,11 +77,12 @@ AUC = Measure("roc_auc", area_above_curve)
 REGRESSION = {
     "mse": Measure("mse", mean_square),
     "rmse": Measure("rmse", lambda y, p, w: np.sqrt(mean_square(y, p, w))),
+    "rmsle": Measure("rmsle", lambda y, p, w: np.sqrt(mean_square(*(np.log1p(np.maximum(v, 0)) for v in (y, p)), w))),
     "mae": Measure("mae", lambda y, p, w: np.average(np.abs(p - y), weights=w)),
     "mape": Measure("mape", lambda y, p, w: np.average(np.abs(p - y) / np.maximum(np.abs(y), 2.0**-52), weights=w)),
     "r2": Measure("r2", lambda y, p, w: mean_square(y, p, w) / mean_square(y, np.average(y, weights=w), w)),
 }
-CONVEX = ["log_loss", "brier", *REGRESSION]
+CONVEX = ["log_loss", "brier", *(name for name in REGRESSION if name != "rmsle")]
 
 
 def make_candidates(name, rng, *, m=8, n=40, dtype=np.float64, coarse=False):
@@ -340,7 +341,7 @@ def test_metrics_of_the_package(name, dtype, weighted, seed, coarse):
     rng = np.random.default_rng(seed)
     metric = METRICS[name]
     p, y = make_candidates("mse" if metric.needs == "values" else name, rng, dtype=dtype, coarse=coarse)
-    y = np.abs(y) + 0.1 if metric.power else y
+    y = np.abs(y) + 0.1 if metric.power or metric.learns_logarithms else y
     weight = rng.uniform(0.1, 3, size=len(y)) if weighted else None
     for tie in ("first", "secondary"):
         fast = select_ensemble(p, y, metric, size=7, weight=weight, tie=tie)
@@ -358,7 +359,7 @@ def test_kernels_agree_with_the_metrics_of_the_package(name):
     counting = replace(metric, function=lambda y, p, w: calls.append(1) or metric.function(y, p, w))
     family = "mse" if metric.needs == "values" else name
     p, y = make_candidates(family, np.random.default_rng(0), m=30, n=500)
-    y = np.abs(y) + 0.1 if metric.power else y
+    y = np.abs(y) + 0.1 if metric.power or metric.learns_logarithms else y
     select_ensemble(p, y, counting, size=5)
     assert len(calls) < 30
 

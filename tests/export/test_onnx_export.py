@@ -117,7 +117,7 @@ def test_large_numbers_are_shifted_in_the_file_too(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("metric", ["poisson", "gamma", "tweedie@1.3"])
+@pytest.mark.parametrize("metric", ["poisson", "gamma", "tweedie@1.3", "rmsle"])
 def test_logarithms_and_smallest_predictions_convert(metric, tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
@@ -131,7 +131,8 @@ def test_logarithms_and_smallest_predictions_convert(metric, tmp_path):
     assert len(model.ensemble_) == 4
     loaded = Predictor.load(tmp_path / "run")
     far = pd.concat([X, 3 * X])
-    assert (loaded.predict(far) == np.float32(loaded.least_prediction)).any()
+    if metric != "rmsle":
+        assert (loaded.predict(far) == np.float32(loaded.least_prediction)).any()
     certificate = export_onnx(loaded, tmp_path / "model.onnx", far)
     assert certificate.holds and certificate.largest < 1e-4
 

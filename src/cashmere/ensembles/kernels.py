@@ -331,6 +331,32 @@ class Deviance(Kernel):
         return q**b / b, q**a / -a
 
 
+class LogError(Kernel):
+    """Root mean squared difference of log(1 + value); predictions below 0 count as 0."""
+
+    def __init__(self, y: Float64, weight: Float64) -> None:
+        self._logarithms, self._weight = np.log1p(y), weight
+        self._size = 1.0 + float(self._logarithms.max()) ** 2
+
+    def column(self, prediction: FloatArray) -> AnyArray:
+        """Unchanged values, ``(n,)``."""
+        return np.asarray(prediction).reshape(-1)
+
+    def scorer(self, total: Float64, step: int) -> Scorer:
+        """Bounds, see `Kernel`."""
+
+        def score(block: AnyArray) -> tuple[Float64, Float64]:
+            errors = np.add(block, total, dtype=np.float64)
+            errors /= step
+            np.log1p(np.maximum(errors, 0.0, out=errors), out=errors)
+            errors -= self._logarithms
+            loss = np.square(errors, out=errors) @ self._weight
+            slack = RELATIVE_ROUNDING * loss + 1e-15 * self._size
+            return np.sqrt(np.maximum(loss - slack, 0.0)), np.sqrt(loss + slack)
+
+        return score
+
+
 class AreaUnderCurve(Kernel):
     """One minus the area under the ROC curve of two classes, by sorting; exact, ties count one half."""
 
@@ -408,6 +434,8 @@ def make_kernel(metric: Loss, y: AnyArray, shape: tuple[int, ...], weight: Float
         power, mean = getattr(metric, "power", None), float(uniform @ values)
         if power is not None and mean > 0 and values.min() >= 0 and (power < 2 or values.min() > 0):
             return Deviance(values, uniform, power, max(float(getattr(metric, "clip", 0.0)) * mean, _TINY))
+        if name == "rmsle" and values.min() >= 0:
+            return LogError(values, uniform)
         if name in ("mse", "rmse"):
             return SquaredError(values, uniform, transform=np.sqrt if name == "rmse" else None)
         return None

@@ -90,7 +90,7 @@ def select_ensemble(
         Class codes or values.
     metric : Loss
         The metric. Kernels exist for the names log_loss, accuracy, balanced_accuracy, brier, roc_auc (two classes,
-        no weights), mse, rmse, mae, mape and r2; others are computed candidate by candidate.
+        no weights), mse, rmse, rmsle, mae, mape and r2; others are computed candidate by candidate.
     size : int
         Steps, repetitions included; 25 in DivBO.
     weight : (n_rows,) array, optional

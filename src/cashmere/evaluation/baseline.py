@@ -13,8 +13,9 @@ from cashmere.model.fold_model import FoldModel, fit_fold_model
 def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tuple[list[FoldModel], float]:
     """Fit and evaluate the constant predictor on every fold.
 
-    It predicts the class shares of the training rows, their mean, for an absolute error or a pinball loss their
-    quantile, or for a percentage error their median with the weights 1/|y|.
+    It predicts the class shares of the training rows, their mean, for an error of logarithms the value of their mean
+    logarithm, for an absolute error or a pinball loss their quantile, or for a percentage error their median with the
+    weights 1/|y|.
 
     Parameters
     ----------
@@ -55,6 +56,7 @@ def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tu
             y,
             n_classes=folds.n_classes,
             weight=weight,
+            learns_logarithms=metric.learns_logarithms,
         )
         models.append(model)
         fold_weight = None if folds.weight is None else folds.weight[fold.validation]

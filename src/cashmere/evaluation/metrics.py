@@ -81,6 +81,8 @@ class Metric(ScoreScale):
     power : float or None
         Power p of a Tweedie deviance, the one of a distribution whose variance is proportional to the p-th power of its
         mean: 1 for Poisson, 2 for gamma. Predictions must be positive.
+    learns_logarithms : bool
+        Whether learners learn log(1 + target) for it. Targets must be at least 0.
     is_mean : bool
         Whether the loss of a set of rows is the mean of the losses of its rows, hence also the mean of those of folds.
     """
@@ -92,6 +94,7 @@ class Metric(ScoreScale):
     clip: float = 0.0
     level: float | None = None
     power: float | None = None
+    learns_logarithms: bool = False
     is_mean: bool = False
 
     @property
@@ -324,6 +327,11 @@ def _rmse(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return float(np.sqrt(_mse(y, p, w)))
 
 
+def _rmsle(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    """Root mean squared difference of log(1 + value); predictions below 0 count as 0."""
+    return _rmse(np.log1p(y), np.log1p(np.maximum(p, 0.0)), w)
+
+
 def _mae(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return _mean(np.abs(y - p), w)
 
@@ -455,7 +463,7 @@ def _deviance(name: str, power: float) -> Metric:
 
 
 def check_targets(metric: Metric, y: AnyArray) -> None:
-    """Reject targets for which a deviance is not defined.
+    """Reject targets for which a deviance or an error of logarithms is not defined.
 
     Parameters
     ----------
@@ -469,7 +477,7 @@ def check_targets(metric: Metric, y: AnyArray) -> None:
     MetricError
         If they are negative, or with ``"gamma"`` zero, or all of them are zero.
     """
-    if metric.power is None:
+    if metric.power is None and not metric.learns_logarithms:
         return
     least, what = float(y.min()), "positive targets" if metric.power == 2 else "targets of at least 0"
     if least < 0 or (least == 0 and metric.power == 2):
@@ -497,6 +505,7 @@ METRICS: dict[str, Metric] = {
         _metric("brier", _brier, "probabilities", 2.0, False),
         _metric("rmse", _rmse, "values", None, False),
         _metric("mse", _mse, "values", None, False),
+        replace(_metric("rmsle", _rmsle, "values", None, False), learns_logarithms=True),
         replace(_metric("mae", _mae, "values", None, False), level=0.5),
         replace(_metric(_MAPE, _mape, "values", None, False), level=0.5),
         _metric("r2", _one_minus_r2, "values", None, True),
@@ -536,6 +545,7 @@ _ALIASES = {
     "neg_mean_poisson_deviance": "poisson",
     "neg_mean_squared_error": "mse",
     "neg_root_mean_squared_error": "rmse",
+    "neg_root_mean_squared_log_error": "rmsle",
     "pr_auc": "average_precision",
     "quadratic_weighted_kappa": "quadratic_kappa",
     "quantile": "pinball",
@@ -543,6 +553,7 @@ _ALIASES = {
     "r2_score": "r2",
     "roc_auc_ovr": "roc_auc",
     "root_mean_squared_error": "rmse",
+    "root_mean_squared_log_error": "rmsle",
 }
 
 _ENDINGS_OF_ERRORS = ("_error", "_loss", "_deviance")
@@ -640,8 +651,7 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
 
 
 _INSTEAD = dict.fromkeys(
-    ("rmsle", "msle"),
-    "For RMSLE, learn log(1 + target) with rmse, in Python with sklearn.compose.TransformedTargetRegressor.",
+    ("msle", "mean_squared_log_error", "neg_mean_squared_log_error"), "Choose rmsle, its square root."
 ) | dict.fromkeys(
     ("cohen_kappa", "kappa", "map", "ndcg"), "In Python, pass your own function, see metric_from_callable."
 )

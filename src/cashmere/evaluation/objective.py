@@ -176,6 +176,7 @@ class _Evaluation:
                 weight=self._training_weight(k),
                 resample=self._space.build_resampling(self._trial.configuration, context),
                 needs_probabilities=self._metric.needs == "probabilities",
+                learns_logarithms=self._metric.learns_logarithms,
                 algorithm=self._algorithm.name,
             )
         fitted = time.perf_counter()
@@ -248,6 +249,7 @@ class _Evaluation:
             weight=self._training_weight(k),
             resample=self._space.build_resampling(self._trial.configuration, context),
             n_threads=context.n_threads,
+            learns_logarithms=self._metric.learns_logarithms,
         )
         if begun.added is not None:
             self._added.append(begun.added)

@@ -138,7 +138,8 @@ def member_output(number: int) -> str:
 def _fold_model(graph: Graph, model: FoldModel, matrix: Value) -> Value:
     """Return the predictions of a fold model: ``(n_rows, n_classes)``, or one column of values; float32."""
     if model.classes is None:
-        return _learner(graph, model.pipeline, matrix).cast(np.float32)
+        values = _learner(graph, model.pipeline, matrix)
+        return (values if model.log_limit is None else _of_logarithms(graph, values, model.log_limit)).cast(np.float32)
     if len(model.classes) == 1:
         local = graph.rows_of(np.ones(1, dtype=np.float32), matrix)
     else:
@@ -148,6 +149,11 @@ def _fold_model(graph: Graph, model: FoldModel, matrix: Value) -> Value:
     spread = np.zeros((len(model.classes), model.n_classes), dtype=np.float32)
     spread[np.arange(len(model.classes)), model.classes] = 1
     return local @ spread
+
+
+def _of_logarithms(graph: Graph, logarithms: Value, limit: float) -> Value:
+    """Return the values of predicted logarithms, see `cashmere.model.log_targets.values_of`."""
+    return graph.node("Exp", logarithms.cast(np.float64).at_least(0.0).at_most(limit)) - 1.0
 
 
 def _learner(graph: Graph, learner: Any, matrix: Value) -> Value:

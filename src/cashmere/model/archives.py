@@ -32,6 +32,7 @@ def dump_fold_models(models: Sequence[FoldModel]) -> bytes:
             "encoding": model.encoding.value,
             "classes": model.classes,
             "n_classes": model.n_classes,
+            **({} if model.log_limit is None else {"log_limit": model.log_limit}),
         }
         for model in models
     ]
@@ -54,6 +55,7 @@ def load_fold_models(path: Path, *, trusted: Iterable[str] = (), sha256: str | N
                 encoding=Encoding(entry["encoding"]),
                 classes=None if entry["classes"] is None else np.asarray(entry["classes"], dtype=np.int64),
                 n_classes=int(entry["n_classes"]),
+                log_limit=None if entry.get("log_limit") is None else float(entry["log_limit"]),
             )
             for entry in content
         ]

@@ -132,12 +132,15 @@ def _check_fold(where: str, model: FoldModel, encoders: dict[Encoding, FoldEncod
     )
     if target.task_type.is_classification:
         require(model.classes is not None, where, "predicts values instead of classes.")
+        require(model.log_limit is None, where, "predicts classes from logarithms.")
         classes = indices(f"{where}: classes", model.classes, target.n_classes)
         require(len(classes) and (np.diff(classes) > 0).all(), where, "has classes out of order.")
         if len(classes) == 1:
             return
     else:
         require(model.classes is None, where, "predicts classes instead of values.")
+        fits = model.log_limit is None or np.isfinite(model.log_limit)
+        require(fits, where, f"bounds logarithms by {model.log_limit}.")
     require(hasattr(model.pipeline, "predict"), where, "holds no pipeline.")
     expected = max(encoders[model.encoding]._n_outputs, 1)
     try:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.data.task import Encoding
 from cashmere.exceptions import MetricError
+from cashmere.model.log_targets import learned_logarithms, values_of
 from cashmere.space.component import Resample
 
 
@@ -28,12 +29,16 @@ class FoldModel:
         The task's class codes present in the fold's training rows; None for regression.
     n_classes : int
         Classes of the task; 1 for regression.
+    log_limit : float or None
+        The largest logarithm it predicts, if the pipeline has learned log(1 + target); None if it has learned targets
+        themselves. See `cashmere.model.log_targets`.
     """
 
     pipeline: Any
     encoding: Encoding
     classes: IntArray | None
     n_classes: int
+    log_limit: float | None = None
 
     def predict(self, X: FloatArray) -> NDArray[np.float32]:
         """Predict prepared rows.
@@ -51,7 +56,9 @@ class FoldModel:
             has probability 0.
         """
         if self.classes is None:
-            return np.asarray(self.pipeline.predict(X), dtype=np.float32).reshape(len(X))
+            values = self.pipeline.predict(X)
+            values = values if self.log_limit is None else values_of(values, self.log_limit)
+            return np.asarray(values, dtype=np.float32).reshape(len(X))
         if len(self.classes) == 1:
             local = np.ones((len(X), 1), dtype=np.float32)
         elif self.has_probabilities:
@@ -96,6 +103,7 @@ def fit_fold_model(
     weight: FloatArray | None = None,
     resample: Resample | None = None,
     needs_probabilities: bool = False,
+    learns_logarithms: bool = False,
     algorithm: str = "learner",
 ) -> FoldModel:
     """Fit an unfitted pipeline on the prepared training rows of a fold.
@@ -119,6 +127,8 @@ def fit_fold_model(
         the model, and not called when the rows have a single class.
     needs_probabilities : bool
         Refuse a classifier without ``predict_proba``.
+    learns_logarithms : bool
+        Fit on log(1 + y), in regression.
     algorithm : str
         Its name, for the error message.
 
@@ -130,7 +140,10 @@ def fit_fold_model(
     classes: IntArray | None = None
     if n_classes > 1:
         classes, y = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
-    model = FoldModel(pipeline=pipeline, encoding=encoding, classes=classes, n_classes=n_classes)
+    log_limit: float | None = None
+    if learns_logarithms:
+        y, log_limit = learned_logarithms(y)
+    model = FoldModel(pipeline=pipeline, encoding=encoding, classes=classes, n_classes=n_classes, log_limit=log_limit)
     if classes is None or len(classes) > 1:
         if resample is not None:
             X, y = rows_for_learner(pipeline, X, np.asarray(y, dtype=np.int64), resample)

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding
 from cashmere.model.fold_model import FoldModel, for_all_classes
+from cashmere.model.log_targets import learned_logarithms, values_of
 from cashmere.records.added_features import AddedFeatures
 from cashmere.space.component import Resample
 from cashmere.space.path import FittedPath, PathData, PathParameter
@@ -43,6 +44,8 @@ class FoldPath:
         Changes the rows for the learner; cannot be combined with weights.
     n_threads : int
         Threads the learner may use.
+    learns_logarithms : bool
+        Fit on log(1 + y), in regression.
 
     Attributes
     ----------
@@ -64,12 +67,16 @@ class FoldPath:
         weight: FloatArray | None = None,
         resample: Resample | None = None,
         n_threads: int = 1,
+        learns_logarithms: bool = False,
     ) -> None:
         self._pipeline, self._encoding, self._n_classes = pipeline, encoding, n_classes
         self._n_unseen = len(unseen)
         self._classes: IntArray | None = None
         if n_classes > 1:
             self._classes, y = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
+        self._log_limit: float | None = None
+        if learns_logarithms:
+            y, self._log_limit = learned_logarithms(y)
         self._path: FittedPath | None = None
         self.added: AddedFeatures | None = None
         if self._classes is not None and len(self._classes) == 1:  # nothing to learn
@@ -99,10 +106,10 @@ class FoldPath:
 
     def predict(self) -> NDArray[np.float32]:
         """Predict the unseen rows, as `FoldModel.predict` does with the model fitted so far."""
-        if self._path is None:
-            local = np.ones((self._n_unseen, 1), dtype=np.float32)
-        else:
-            local = np.asarray(self._path.predict(), dtype=np.float32)
+        predicted = np.ones((self._n_unseen, 1)) if self._path is None else self._path.predict()
+        if self._log_limit is not None:
+            predicted = values_of(predicted, self._log_limit)
+        local = np.asarray(predicted, dtype=np.float32)
         if self._classes is None:
             return local.reshape(self._n_unseen)
         return for_all_classes(local, self._classes, self._n_classes)
@@ -117,4 +124,5 @@ class FoldPath:
             encoding=self._encoding,
             classes=self._classes,
             n_classes=self._n_classes,
+            log_limit=self._log_limit,
         )
