@@ -20,6 +20,7 @@ from benchmarks.pages import (
     larger_recordings,
     last_steps,
     latent_space,
+    logarithms,
     many_levels,
     match,
     newest_fold,
@@ -86,6 +87,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from ablation.parts()
     yield from absolute_errors.parts()
     yield from deviances.parts()
+    yield from logarithms.parts()
     yield from many_levels.parts()
     yield from rare_classes.parts()
     yield from label_metrics.parts()
