@@ -219,6 +219,20 @@ def test_run_can_be_moved(run, table, tmp_path):
     assert "6 trials" in cashmere("resume", moved, "--budget", "2trials")
 
 
+def test_ensemble_is_retrained_on_newer_rows(run, table, tmp_path):
+    newer = pd.read_csv(table).sample(160, random_state=2).assign(comment="new")
+    newer.to_csv(tmp_path / "newer.csv", index=False)
+    output = cashmere("retrain", run, tmp_path / "newer.csv", "--out", tmp_path / "new", "--workers", 1)
+    assert "1 column that the run does not know left out: comment." in output
+    n_members = len(json.loads((run / "model" / "manifest.json").read_text())["ensemble"]["members"])
+    assert f"{n_members} trial" in output and "Report: " in output
+    assert len(cashmere("predict", tmp_path / "new", table, "-o", tmp_path / "p.csv")) > 0
+    newer.drop(columns="purpose").to_csv(tmp_path / "fewer.csv", index=False)
+    message = refused("retrain", run, tmp_path / "fewer.csv", "--out", tmp_path / "fewer")
+    assert "has learned from 1 column that the table lacks: 'purpose'" in message
+    assert not (tmp_path / "fewer").exists()
+
+
 def test_leaderboard_and_report_read_the_run(run, tmp_path):
     output = cashmere("leaderboard", run)
     assert "4 trials written to" in cashmere("leaderboard", run, "-o", tmp_path / "board.csv")

@@ -402,9 +402,10 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     deployable : {"onnx"}, optional
         Search only algorithms whose models convert to ONNX, see `to_onnx`; a warning lists those that are left out.
     opening : str or path
-        What a search with a budget of time begins with: ``"defaults"`` for the default configuration of each algorithm
-        and its variants, ``"learned"`` for these followed by configurations that were chosen on other tables, or a file
-        made by ``cashmere pretrain --opening``.
+        What the search begins with: ``"defaults"`` for the default configuration of each algorithm and its variants, or
+        the directory of an earlier run for the members of its ensemble, followed by these. With a budget of time, also
+        ``"learned"`` for the defaults followed by configurations that were chosen on other tables, or a file made by
+        ``cashmere pretrain --opening``.
     resampling : str or splitter
         ``"auto"`` (five or three folds, or a holdout, depending on rows and time), ``"holdout"``, ``"5fold"``, or a
         scikit-learn splitter.

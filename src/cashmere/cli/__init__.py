@@ -15,7 +15,8 @@ import typer
 
 # isort: off
 from cashmere.cli.app import app
-from cashmere.cli import inspecting, searching, refining, predicting, scoring, exporting, showing  # noqa: F401
+from cashmere.cli import inspecting, searching, refining, retraining, predicting, scoring  # noqa: F401
+from cashmere.cli import exporting, showing  # noqa: F401
 from cashmere.cli import explaining, watching, tracking, requiring, trusting, comparing  # noqa: F401
 from cashmere.cli import strategies, pretraining, demonstration  # noqa: F401
 

@@ -85,8 +85,8 @@ def fit(
     opening: Annotated[
         str,
         typer.Option(
-            metavar="NAME|FILE",
-            help="What a search of limited time begins with: defaults, learned, or a file made by pretrain.",
+            metavar="NAME|FILE|RUN",
+            help="What the search begins with: defaults, learned, a file made by pretrain, or an earlier run.",
         ),
     ] = "defaults",
     resampling: Annotated[

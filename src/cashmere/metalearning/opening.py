@@ -1,4 +1,4 @@
-"""What a search begins with: the defaults, then configurations learnt on other tables."""
+"""What a search begins with: the defaults, and configurations learnt on other tables or chosen by an earlier run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict
+from typing import Annotated, Any, NotRequired, Self, TypedDict
 
 from ConfigSpace import Configuration
 from msgspec import Meta
@@ -50,11 +50,12 @@ class _Content(TypedDict):
     sources: list[dict[ShortText, Any]]
     notes: dict[ShortText, Any]
     steps: Annotated[list[_StepContent], Meta(max_length=_MOST_STEPS)]
+    steps_first: NotRequired[bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpeningStep:
-    """One configuration of an opening, after the defaults.
+    """One configuration of an opening, beside the defaults.
 
     Attributes
     ----------
@@ -83,6 +84,8 @@ class Opening:
         An equal share of what the defaults and variants gain together.
     steps : tuple of OpeningStep
         What comes after these, in the order that lowers the loss of the ensemble fastest on the sources.
+    steps_first : bool
+        Whether the steps come before the defaults instead, as those of an earlier run do.
     sources : tuple of mappings
         The tables: ``name``, ``origin``, ``task``, ``n_rows``, ``n_columns``, ``n_classes``.
     notes : mapping
@@ -92,6 +95,7 @@ class Opening:
     space: str
     first_gain: float
     steps: tuple[OpeningStep, ...]
+    steps_first: bool = False
     sources: tuple[Mapping[str, Any], ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -101,13 +105,14 @@ class Opening:
         Parameters
         ----------
         space : Space
-            The space of a table: its defaults and variants, then the steps. Values that it lacks are left out of these,
+            The space of a table: its defaults and variants, and the steps. Values that it lacks are left out of these,
             and configurations that are then alike count once.
         """
-        found = {configuration_key(c): (c, self.first_gain * gain) for c, gain in space.first_gains().items()}
-        for step in self.steps:
-            if (configuration := _configuration(step.values, space)) is not None:
-                found.setdefault(configuration_key(configuration), (configuration, step.gain))
+        defaults = [(c, self.first_gain * gain) for c, gain in space.first_gains().items()]
+        steps = [(c, step.gain) for step in self.steps if (c := _configuration(step.values, space)) is not None]
+        found: dict[Any, tuple[Configuration, float]] = {}
+        for configuration, gain in steps + defaults if self.steps_first else defaults + steps:
+            found.setdefault(configuration_key(configuration), (configuration, gain))
         return dict(found.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -120,6 +125,7 @@ class Opening:
             "sources": [dict(source) for source in self.sources],
             "notes": dict(self.notes),
             "steps": [{"values": dict(step.values), "gain": step.gain, "seconds": step.seconds} for step in self.steps],
+            **({"steps_first": True} if self.steps_first else {}),
         }
 
     @classmethod
@@ -143,6 +149,7 @@ class Opening:
                 space=present_space_name(known["space"], head["version"]),
                 first_gain=known["first_gain"],
                 steps=tuple(OpeningStep(**step) for step in known["steps"]),
+                steps_first=known.get("steps_first", False),
                 sources=tuple(known["sources"]),
                 notes=known["notes"],
             )
@@ -163,7 +170,8 @@ def load_opening(path: str | Path) -> Opening:
     path = Path(path)
     if not path.exists():
         raise ArtefactError(
-            path, "there is no such file. Expected 'defaults', 'learned', or a file of `cashmere pretrain`."
+            path,
+            "there is no such file. Expected 'defaults', 'learned', a file of `cashmere pretrain`, or a run directory.",
         )
     with failures_as(ArtefactError, path, _AGAIN):
         content = parse_json(read_file(path, limit=JSON_BYTES))

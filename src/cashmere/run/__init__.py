@@ -1,7 +1,7 @@
 """A whole run: from a table and settings to a run directory with a model and a report.
 
 Command line and estimators call `fit_run` and `continue_run` with `RunSettings`. `refine_run` selects another ensemble
-from a finished run.
+from a finished run; `retrain_run` fits its ensemble again on newer rows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cashmere.run.finished import FinishedRun, StopReason
     from cashmere.run.front_door import continue_run, fit_run
     from cashmere.run.refinement import RefinedRun, refine_run
+    from cashmere.run.retraining import retrain_run
     from cashmere.run.run_directory import RunDirectory
     from cashmere.run.session import Session
     from cashmere.run.settings import RunSettings
@@ -27,6 +28,7 @@ __all__ = [
     "continue_run",
     "fit_run",
     "refine_run",
+    "retrain_run",
 ]
 
 _HOMES = {
@@ -39,6 +41,7 @@ _HOMES = {
     "continue_run": "cashmere.run.front_door",
     "fit_run": "cashmere.run.front_door",
     "refine_run": "cashmere.run.refinement",
+    "retrain_run": "cashmere.run.retraining",
 }
 
 

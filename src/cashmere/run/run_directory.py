@@ -77,6 +77,7 @@ from cashmere.records.budget import Budget
 from cashmere.records.space_names import present_space_name
 from cashmere.run.goal import Goal, Spent
 from cashmere.run.haste import haste
+from cashmere.run.members_opening import opening_of_members
 from cashmere.run.settings import RunSettings
 from cashmere.space.convertible import convertible
 from cashmere.space.named.registry import make_space
@@ -515,8 +516,10 @@ class RunDirectory:
         return {hastened: (usual, factor) for usual, (hastened, factor) in in_haste.items()}
 
     def _first_gains(self, *, in_time: bool) -> dict[Configuration, float]:
-        opening = self._opening() if in_time else None
-        return self.space.first_gains() if opening is None else opening.gains(self.space)
+        opening = self._opening()
+        if opening is None or not (in_time or opening.steps_first):
+            return self.space.first_gains()
+        return opening.gains(self.space)
 
     def _hastened(self, gains: Mapping[Configuration, float]) -> dict[Configuration, tuple[Configuration, float]]:
         """Return each with its path as short as the budget asks for, and by what factor that is shorter."""
@@ -652,10 +655,10 @@ def _check_opening(settings: RunSettings, space: Space) -> None:
         If the package has none for the space.
     """
     opening = settings.opening
-    if opening != _NO_OPENING and settings.budget.trials is not None:
+    if opening != _NO_OPENING and settings.budget.trials is not None and not Path(opening).is_dir():
         raise IncompatibleParametersError(
             f"The opening {opening!r} has no effect if the budget is a number of trials: such a search begins with the "
-            "defaults. Give only a time such as '10m' as budget, or leave out the opening.",
+            "defaults. Give only a time such as '10m' as budget, or leave out the opening, unless it is a run.",
             {"opening": opening, "budget": settings.budget},
         )
     if opening == _SHIPPED_OPENING and shipped_opening(space.name) is None:
@@ -670,8 +673,8 @@ def _check_opening(settings: RunSettings, space: Space) -> None:
 
 
 def _own_opening(path: str, space: Space) -> Opening:
-    """Return the opening in the user's file, which must be for the space of the run."""
-    opening = load_opening(path)
+    """Return the opening in the user's file, or the members of a run; it must be for the space of the new run."""
+    opening = opening_of_members(path, space=space.name) if Path(path).is_dir() else load_opening(path)
     if opening.space != space.name:
         raise ArtefactError(
             path,

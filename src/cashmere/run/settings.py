@@ -191,8 +191,9 @@ class RunSettings:
     deployable : "onnx" or None
         Search only algorithms whose models convert to ONNX.
     opening : str
-        What a search with a budget of time begins with: ``"defaults"``, ``"learned"`` for the opening that the package
-        provides for the space, or a file made by ``cashmere pretrain --opening``.
+        What the search begins with: ``"defaults"``, the directory of an earlier run for the members of its ensemble,
+        or, with a budget of time, ``"learned"`` for the opening that the package provides for the space, or a file made
+        by ``cashmere pretrain --opening``.
     n_workers : int or None
         Number of trials to run in parallel, at most the lookahead; by default the number of cores available to this
         process, at most 4. For a given lookahead, results do not depend on it.
@@ -286,7 +287,7 @@ class RunSettings:
                 raise InvalidParameterError(name, value, "a positive number")
         _check_seed(self.seed, "seed")
         if not isinstance(self.opening, str):
-            raise InvalidParameterError("opening", self.opening, "'defaults', 'learned', or the path of a file")
+            raise InvalidParameterError("opening", self.opening, "'defaults', 'learned', a file or a run directory")
         check_deployable(self.deployable)
         if self.isolation not in ("process", "none"):
             raise InvalidParameterError("isolation", self.isolation, "'process' or 'none'")

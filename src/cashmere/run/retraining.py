@@ -1,0 +1,177 @@
+"""Fit the ensemble of an earlier run again on newer rows, without a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+
+from cashmere.base.arrays import IntArray
+from cashmere.base.text import counted
+from cashmere.data.frames import to_frame
+from cashmere.data.row_structure import take_structure
+from cashmere.data.schema import ColumnKind, TableSchema
+from cashmere.exceptions import SchemaError
+from cashmere.records.budget import Budget
+from cashmere.run.finished import FinishedRun
+from cashmere.run.front_door import fit_run
+from cashmere.run.members_opening import opening_of_members
+from cashmere.run.progress import Progress, Silence
+from cashmere.run.run_directory import RunDirectory
+from cashmere.run.settings import RunSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierRun:
+    """What another run takes over from an earlier one.
+
+    Attributes
+    ----------
+    folder : Path
+        Its directory.
+    settings : RunSettings
+        Its settings.
+    schema : TableSchema
+        Its columns.
+    n_members : int
+        Number of members of its ensemble.
+    n_repeats : int
+        Number of further splits on which these were fitted.
+    """
+
+    folder: Path
+    settings: RunSettings
+    schema: TableSchema
+    n_members: int
+    n_repeats: int
+
+    @classmethod
+    def read(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None) -> Self:
+        """Read a finished run; errors as for `retrain_run`."""
+        with RunDirectory.open(folder, own_objects, searches=False) as run:
+            settings, schema, space = run.settings, run.schema, run.space.name
+            splits = [fact["count"] for fact in (run.store.facts().splits or {}).values()]
+        n_members = len(opening_of_members(folder, space=space).steps)
+        return cls(
+            folder=Path(folder),
+            settings=settings,
+            schema=schema,
+            n_members=n_members,
+            n_repeats=max(splits, default=1) - 1,
+        )
+
+    @property
+    def categorical(self) -> list[str]:
+        """Columns that the run has read as categories."""
+        return [column.name for column in self.schema.columns if column.kind is ColumnKind.CATEGORICAL]
+
+    def features_of(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+        """Return the columns of the run, and the names of others that the table has.
+
+        Numbers are made categories where the run has read categories.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing that the run has used.
+        """
+        structure = self.settings.groups or self.settings.time
+        own = [column.name for column in self.schema.columns]
+        missing = [column.name for column in self.schema.used if column.name not in frame]
+        missing += [structure] if structure is not None and structure not in frame else []
+        if missing:
+            raise SchemaError(
+                f"The run {self.folder} has learned from {counted(len(missing), 'column')} that the table lacks: "
+                f"{', '.join(map(repr, missing))}. Add them, or search again with `cashmere fit`."
+            )
+        wanted = dict.fromkeys(([] if structure is None else [structure]) + [name for name in own if name in frame])
+        others = [str(name) for name in frame.columns if name not in wanted]
+        found = frame[list(wanted)].copy(deep=False)
+        for name in self.categorical:
+            if name in found and pd.api.types.is_numeric_dtype(found[name]):
+                found[name] = found[name].astype("category")
+        return found, others
+
+
+def retrain_run(
+    earlier: str | Path | EarlierRun,
+    X: Any,
+    y: Any,
+    *,
+    out: str | Path,
+    budget: Budget | str | float | None = None,
+    sample_weight: Any = None,
+    numbers: IntArray | None = None,
+    n_workers: int | None = None,
+    own_objects: Mapping[str, Any] | None = None,
+    load: bool = True,
+    progress: Callable[[], Progress] = Silence,
+) -> FinishedRun:
+    """Fit the ensemble of an earlier run again on newer rows: a new run with its settings and the same members.
+
+    The members keep their hyper-parameters. How columns are encoded, where paths end, weights, calibration and
+    thresholds are learned anew, so the new run has a cross-fitted score, intervals and a report like any other.
+
+    Parameters
+    ----------
+    earlier : path or EarlierRun
+        The run directory.
+    X : (n_rows, n_columns) table
+        Rows with the columns of the run, in any order, among them the one with groups or time if it had one; columns
+        that the run does not know are left out.
+    y : (n_rows,) array-like
+        Their target.
+    out : path
+        New directory for the new run.
+    budget : Budget, str or float, optional
+        By default the members alone. A longer one goes on with a search, see `cashmere.records.budget.Budget.parse`.
+    sample_weight : (n_rows,) array-like, optional
+        Row weights.
+    numbers : (n_rows,) array of int, optional
+        The number of each row in the table of the user; by default from 0 on.
+    n_workers : int, optional
+        Number of parallel trials; by default as in `fit`.
+    own_objects : dict, optional
+        Custom metric, strategy, space or resampling of the earlier run, by name.
+    load : bool
+        Whether to return the ensemble in memory.
+    progress : callable
+        Creates the progress display.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the earlier run is in progress, has no ensemble or lacks a custom object, or the new directory is not empty.
+    SchemaError
+        If a column is missing.
+    CorruptStoreError
+        If a file is damaged.
+    DataError, MetricError
+        If the table or the target cannot be used; see also `fit_run`.
+    """
+    known = earlier if isinstance(earlier, EarlierRun) else EarlierRun.read(earlier, own_objects)
+    settings = known.settings
+    frame, _ = known.features_of(to_frame(X))
+    frame, structure = take_structure(frame, groups=settings.groups, time=settings.time, gap=settings.gap)
+    settings = replace(
+        settings,
+        budget=Budget(trials=known.n_members) if budget is None else Budget.parse(budget),
+        opening=str(known.folder),
+        n_workers=n_workers,
+    )
+    if budget is None and settings.repeats == "auto":
+        settings = replace(settings, repeats=known.n_repeats)
+    return fit_run(
+        out,
+        frame,
+        y,
+        settings,
+        weight=sample_weight,
+        structure=structure,
+        numbers=numbers,
+        load=load,
+        progress=progress,
+    )

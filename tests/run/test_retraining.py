@@ -1,0 +1,171 @@
+"""Runs that begin with the members of an earlier one: retrained on newer rows, or searched on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cashmere import AutoClassifier, Predictor
+from cashmere.exceptions import (
+    ArtefactError,
+    IncompatibleParametersError,
+    RunDirectoryError,
+    SchemaError,
+)
+from cashmere.records.budget import Budget
+from cashmere.run import RunDirectory, continue_run, retrain_run
+from cashmere.run.members_opening import opening_of_members
+from cashmere.storage.store import RunStore
+
+QUICK = {
+    "include": ["logistic_regression", "knn"],
+    "resampling": "3fold",
+    "isolation": "none",
+    "metric": "brier",
+    "random_state": 3,
+}
+
+
+def months(seed, n=150):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "shop": rng.integers(0, 4, n)})
+    X["shop"] = X["shop"].astype("category")
+    X["day"] = np.arange(n)
+    return X, pd.Series(np.where(X["a"] + 0.3 * rng.normal(size=n) > 0, "yes", "no"), name="bought")
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """Six trials, of which some are members."""
+    folder = tmp_path_factory.mktemp("earlier") / "run"
+    X, y = months(0)
+    AutoClassifier(budget="6trials", run_directory=folder, **QUICK).fit(X.drop(columns="day"), y)
+    return folder
+
+
+def tried(folder):
+    with RunStore(folder, read_only=True) as store:
+        return [row["configuration"] for row in store.rows()]
+
+
+def test_opening_of_a_run_is_its_members_then_the_defaults(earlier):
+    opening = opening_of_members(earlier, space="default")
+    with RunDirectory.open(earlier, searches=False) as run:
+        ensemble, found = run.store.facts().ensemble, list(opening.gains(run.space))
+    heaviest = ensemble["members"][int(np.argmax(ensemble["weights"]))]
+    assert opening.steps_first and opening.space == "default"
+    assert opening.steps[0].values == tried(earlier)[heaviest]
+    assert [dict(each) for each in found[: len(opening.steps)]] == [dict(step.values) for step in opening.steps]
+    assert {each["algorithm"] for each in found} == {"logistic_regression", "knn"}
+    gains = list(opening.gains(run.space).values())
+    assert min(gains[: len(opening.steps)]) > 1000 * max(gains[len(opening.steps) :])
+
+
+def test_members_are_fitted_again_on_newer_rows(earlier, tmp_path):
+    X, y = months(1, n=90)
+    members = [dict(step.values) for step in opening_of_members(earlier, space="default").steps]
+    finished = retrain_run(earlier, X.assign(new=1)[["new", "shop", "b", "a"]], y, out=tmp_path / "new")
+    assert tried(tmp_path / "new") == members
+    settings = json.loads((tmp_path / "new" / "run.json").read_text())["settings"]
+    assert settings["metric"] == "brier" and settings["seed"] == 3 and settings["target_name"] == "bought"
+    assert finished.predictor is not None
+    np.testing.assert_array_equal(
+        Predictor.load(tmp_path / "new").predict_proba(X), finished.predictor.predict_proba(X)
+    )
+    assert Predictor.load(tmp_path / "new").predict_set(X).shape == (90, 2)
+
+
+def test_same_rows_give_the_same_members_back(earlier, tmp_path):
+    X, y = months(0)
+    retrain_run(earlier, X, y, out=tmp_path / "new")
+    losses = {}
+    for folder in (earlier, tmp_path / "new"):
+        with RunStore(folder, read_only=True) as store:
+            losses[folder] = {json.dumps(row["configuration"]): row["loss"] for row in store.rows()}
+    for configuration, loss in losses[tmp_path / "new"].items():
+        assert loss == pytest.approx(losses[earlier][configuration], rel=1e-6)
+
+
+def test_search_can_go_on_from_the_members_and_the_earlier_run_may_be_gone(earlier, tmp_path):
+    X, y = months(1)
+    n_members = len(opening_of_members(earlier, space="default").steps)
+    copy = tmp_path / "copy"
+    shutil.copytree(earlier, copy)
+    retrain_run(copy, X, y, out=tmp_path / "new", budget=f"{n_members + 2}trials")
+    shutil.rmtree(copy)
+    continue_run(tmp_path / "new", Budget(trials=1), load=False)
+    configurations = tried(tmp_path / "new")
+    assert len(configurations) == n_members + 3
+    assert configurations[:n_members] == tried_members(earlier)
+
+
+def tried_members(folder):
+    return [dict(step.values) for step in opening_of_members(folder, space="default").steps]
+
+
+def test_time_budget_begins_with_the_members(earlier, tmp_path):
+    X, y = months(1)
+    model = AutoClassifier(budget="3s", opening=earlier, run_directory=tmp_path / "new", **QUICK)
+    model.fit(X.drop(columns="day"), y)
+    members = tried_members(earlier)
+    begun = tried(tmp_path / "new")[: len(members)]
+    assert sorted(each["algorithm"] for each in begun) == sorted(each["algorithm"] for each in members)
+
+
+def test_numbers_are_categories_where_the_run_has_read_categories(earlier, tmp_path):
+    X, y = months(1, n=90)
+    retrain_run(earlier, X.assign(shop=X["shop"].astype(int)), y, out=tmp_path / "new")
+    with RunDirectory.open(tmp_path / "new", searches=False) as run:
+        assert {column.name: column.kind.value for column in run.schema.columns}["shop"] == "categorical"
+
+
+def test_refusals_say_what_is_missing(earlier, tmp_path):
+    X, y = months(1)
+    with pytest.raises(SchemaError, match="has learned from 2 columns that the table lacks: 'a', 'shop'"):
+        retrain_run(earlier, X[["b"]], y, out=tmp_path / "new")
+    with pytest.raises(RunDirectoryError, match="does not exist"):
+        retrain_run(tmp_path / "nothing", X, y, out=tmp_path / "new")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunDirectoryError):
+        AutoClassifier(budget="2trials", opening=tmp_path / "empty", **QUICK).fit(X, y)
+    with pytest.raises(ArtefactError, match="or a run directory"):
+        AutoClassifier(budget="2s", opening=tmp_path / "no-file", **QUICK).fit(X, y)
+    with pytest.raises(IncompatibleParametersError, match="unless it is a run"):
+        AutoClassifier(budget="2trials", opening="learned", **QUICK).fit(X, y)
+    settings = {**QUICK, "include": None}
+    with pytest.raises(ArtefactError, match="'default', but the run searches 'classic'"):
+        AutoClassifier(budget="2trials", opening=earlier, space="classic", **settings).fit(X, y)
+    assert not (tmp_path / "new").exists()
+
+
+def test_groups_are_those_of_the_earlier_run(tmp_path):
+    X, y = months(0)
+    X = X.drop(columns="day")
+    frames = [X.assign(patient=np.arange(len(X)) % n) for n in (30, 20)]
+    AutoClassifier(budget="3trials", run_directory=tmp_path / "run", **QUICK).fit(frames[0], y, groups="patient")
+    retrain_run(tmp_path / "run", frames[1], y, out=tmp_path / "new")
+    with RunDirectory.open(tmp_path / "new", searches=False) as run:
+        assert run.rows.structure is not None and len(np.unique(run.rows.structure.codes)) == 20
+        assert "patient" not in {column.name for column in run.schema.columns}
+    with pytest.raises(SchemaError, match="'patient'"):
+        retrain_run(tmp_path / "run", X, y, out=tmp_path / "newer")
+
+
+@pytest.mark.long
+def test_repeats_are_repeated(tmp_path):
+    X, y = months(0, n=80)
+    AutoClassifier(budget="6trials", repeats=1, run_directory=tmp_path / "run", **QUICK).fit(X, y)
+    for given, expected in (("auto", 1), (0, 0)):
+        path = tmp_path / "run" / "run.json"
+        content = json.loads(path.read_text())
+        content["settings"]["repeats"] = given
+        path.write_text(json.dumps(content))
+        retrain_run(tmp_path / "run", X, y, out=tmp_path / f"new-{given}")
+        settings = json.loads((tmp_path / f"new-{given}" / "run.json").read_text())["settings"]
+        assert settings["repeats"] == expected
+        with RunStore(tmp_path / f"new-{given}", read_only=True) as store:
+            assert bool(store.facts().splits) == bool(expected)
