@@ -884,6 +884,24 @@ def test_results_behind_a_trial_that_had_none_at_the_end_count(tmp_path):
     assert study.ask().number == 3
 
 
+@pytest.mark.parametrize("plan", [WorkBudget(worker_seconds=100.0), WorkBudget(trials=9)], ids=["time", "trials"])
+def test_stored_results_count_although_an_earlier_trial_was_killed(plan, tmp_path):
+    with RunStore(tmp_path / "run") as store:
+        study = Study(SPACE, "random", seed=1, lookahead=6, store=store, plan=plan)
+        trials = [study.ask() for _ in range(5)]
+        study.tell_all([(trial, float(trial.number)) for trial in trials if trial.number != 1])
+    with RunStore(tmp_path / "run") as store:  # trial 1 was running when the process was killed
+        study = Study(SPACE, "random", seed=1, lookahead=6, store=store, plan=plan)
+        assert [o.trial.number for o in study.history] == [0]
+        assert study.n_counting == (4 if plan.trials is None else 1)
+        study.count_stored()
+        counted = [o.trial.number for o in study.history]
+        assert counted == ([0, 2, 3, 4] if plan.trials is None else [0])
+        history = study.optimize(lambda trial: float(trial.number), "7trials")
+        assert [o.trial.number for o in history] == list(range(7))
+        assert [o.trial.key for o in history][:5] == [trial.key for trial in trials]
+
+
 def test_trials_that_no_worker_has_begun_at_the_end_can_be_cancelled():
     study = Study(SPACE, "random", seed=1, lookahead=4, plan=WorkBudget(worker_seconds=100.0))
     executor = Waiting(5)

@@ -109,7 +109,7 @@ class Session:
         self.study, self.model = prepare(run, budget, deadline)
         self._report = MeasuredReport(write_report)
         self._time = ReservedTime(deadline, self.study, self.model, self._report, load=load)
-        self._n_before = len(self.study.history)
+        self._n_before = self.study.n_counting
         self._suggested_before = float(run.store.facts().suggest_seconds or 0.0)
         self._refreshed_at = -1
         self._next_refresh = self._next_status = self._seconds_of_loading = 0.0
@@ -256,6 +256,7 @@ class Session:
         NoSuccessfulTrialError
             If trials were run and every one failed. The model folder then holds the constant predictor.
         """
+        self.study.count_stored()
         self._progress.update(self._status().finishing())
         history, model = self.study.history, self.model
         predictor, cross_fitted_loss = self._final_ensemble(history)

@@ -137,6 +137,18 @@ class StudyState:
             fresh.append(observation)
         return fresh
 
+    def commit_stored(self) -> None:
+        """Commit the outcomes behind a trial without one as well, if outcomes count as they arrive."""
+        if self.is_by_arrival:
+            for each in self.arrived.values():
+                bisect.insort(self.committed, each, key=_number)
+            self.arrived.clear()
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether `commit_stored` has committed outcomes of trials that are not decided yet."""
+        return bool(self.committed) and self.committed[-1].trial.number >= len(self.decided)
+
     def forget_open_trials(self) -> None:
         """Go back to the first trial without an outcome, which can be decided again; set later outcomes aside."""
         known = {o.trial.number for o in self.committed}

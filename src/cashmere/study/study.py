@@ -464,6 +464,8 @@ class Study:
                 instance=self,
             )
         state, running = self._state, RunningTrials()
+        if state.has_gap:
+            state.forget_open_trials()
         if state.plan is None and budget is not None:
             seconds = None if budget.seconds is None else state.spent_seconds + budget.seconds * executor.n_workers
             self._set_plan(WorkBudget(trials=budget.trials, worker_seconds=seconds))
@@ -576,6 +578,20 @@ class Study:
             ended = Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED))
             told.append((trial, outcome or ended))
         self.tell_all(told)
+
+    def count_stored(self) -> None:
+        """Let all stored results count, also those behind a trial that was running when an earlier call was killed.
+
+        Call this at the end, when there is no time to decide that trial again. If the plan has a number of trials, only
+        the trials before it count. A later call of `optimize` begins with it.
+        """
+        self._state.commit_stored()
+
+    @property
+    def n_counting(self) -> int:
+        """Number of trials that count at the end if nothing is added, see `count_stored`."""
+        state = self._state
+        return len(state.committed) + (len(state.arrived) if state.is_by_arrival else 0)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the study without its open store."""
