@@ -41,10 +41,10 @@ from cashmere.model.signature import Signer, read_signature, sign_manifest, sign
 
 _logger = logging.getLogger(__name__)
 
-MODEL_VERSION = 6
+MODEL_VERSION = 7
 """Version 2 added thresholds, version 3 calibration, which earlier programs would silently ignore. Version 4 added
 forests in narrow types, version 5 compressed archives, which earlier programs would call damaged. In version 6, models
-may predict with the newest fold only, which earlier programs would ignore."""
+may predict with the newest fold only, in version 7 from logarithms, which earlier programs would ignore."""
 
 _ATTEMPTS = 10
 """How often to try to read a model that is replaced meanwhile; a run at work does so once a second at most."""
