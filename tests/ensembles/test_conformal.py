@@ -94,6 +94,19 @@ def test_sets_are_those_of_mapie(coverage):
     assert held.any(axis=1).all()
 
 
+def test_sets_hold_the_classes_of_rows_that_tie_whatever_the_rounding():
+    share = 0.8
+    y = (np.arange(100) >= 80).astype(int)  # the second class is rare, and every row has the same prediction
+    for error in (-3e-8, 0.0, 3e-8):
+        scores = ConformalScores.of_folds(
+            scores_of(y, np.full((100, 2), [share, 1 - share])), np.zeros(100, dtype=int), 1
+        )
+        held = scores.sets([np.full((1, 2), [share + error, 1 - share - error], dtype=np.float32)], 0.7)
+        assert held.tolist() == [[True, False]]
+        held = scores.sets([np.full((1, 2), [share + error, 1 - share - error], dtype=np.float32)], 0.9)
+        assert held.tolist() == [[True, True]]
+
+
 @pytest.mark.parametrize("n_folds", [1, 5])
 def test_coverage_of_new_rows_is_about_the_requested_one(n_folds):
     covered = []

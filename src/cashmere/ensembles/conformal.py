@@ -40,6 +40,9 @@ MOST_SCORES = 2_000
 MOST_SCORES_OF_CLASSES, LEAST_SCORES_OF_A_CLASS = 4_000, 200
 """Most scores to keep class by class, of all classes together; but as many of each class as the latter."""
 
+_ROUNDING = 1e-6
+"""Difference of probabilities, which have 32 bits, from which on they differ."""
+
 _BLOCK_CELLS = 2_000_000
 """Cells of the matrix of rows and scores that are handled at a time: 16 MB."""
 
@@ -61,8 +64,8 @@ def scores_of(y: AnyArray, predictions: FloatArray) -> Float64:
     """
     if predictions.ndim == 1:
         return np.abs(np.asarray(y, dtype=np.float64) - predictions)
-    total = predictions.sum(axis=1)
-    scores: Float64 = 1.0 - predictions[np.arange(len(y)), y].astype(np.float64) / total
+    rounded = _as_predicted(predictions)
+    scores: Float64 = 1.0 - rounded[np.arange(len(y)), y] / rounded.sum(axis=1)
     return scores
 
 
@@ -218,7 +221,7 @@ class ConformalScores:
                [ True, False]])
         """
         r = self.rank(coverage)
-        scores = [1.0 - each / each.sum(axis=1, keepdims=True) for each in map(np.asarray, probabilities)]
+        scores = [1.0 - each / each.sum(axis=1, keepdims=True) for each in map(_as_predicted, probabilities)]
         if by_class:
             held = np.column_stack([of_class._holds(scores, c, coverage) for c, of_class in enumerate(self.classes)])
         else:
@@ -234,8 +237,15 @@ class ConformalScores:
         return np.asarray(_n_smaller(self.folds, [each[:, c] for each in scores]) < r)
 
 
+def _as_predicted(probabilities: FloatArray) -> Float64:
+    """Return probabilities rounded to 32 bits, as models predict them: rows that are alike must tie."""
+    return np.asarray(probabilities, dtype=np.float32).astype(np.float64)
+
+
 def _n_smaller(folds: Sequence[Float64], scores: Sequence[Float64]) -> IntArray:
-    """Return how many scores of all folds are smaller than those of the rows with the models of each fold."""
-    return np.asarray(
-        sum(np.searchsorted(fold, each, side="left") for fold, each in zip(folds, scores, strict=True)), dtype=np.int64
-    )
+    """Return how many scores of all folds are smaller than those of the rows with the models of each fold.
+
+    A score within rounding is a tie, and not smaller: many rows may have it, and all would count by the last bit.
+    """
+    counts = (np.searchsorted(fold, each - _ROUNDING, side="left") for fold, each in zip(folds, scores, strict=True))
+    return np.asarray(sum(counts), dtype=np.int64)
