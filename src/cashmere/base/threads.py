@@ -5,8 +5,32 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import threading
 from contextlib import AbstractContextManager
 from typing import Any
+
+
+class _OneThread:
+    """The limit of one thread, which belongs to the whole process: the first to enter sets it, the last restores it.
+
+    Otherwise, of two Python threads that overlap, the second would restore what the first has set.
+    """
+
+    def __init__(self, controller: Any) -> None:
+        self._controller, self._lock, self._n_inside = controller, threading.Lock(), 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._limits = self._controller.limit(limits=1)
+            self._n_inside += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limits.restore_original_limits()
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -15,8 +39,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     The cores belong to the workers, small products wait longer for threads than they compute, and sums must not
     depend on the number of threads.
     """
-    limits: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limits
+    return _blas()
 
 
 def one_openmp_thread() -> AbstractContextManager[Any]:
@@ -26,8 +49,7 @@ def one_openmp_thread() -> AbstractContextManager[Any]:
     """
     if "sklearn.utils" not in sys.modules:  # which loads its OpenMP
         return contextlib.nullcontext()
-    limits: AbstractContextManager[Any] = _openmp().limit(limits=1)
-    return limits
+    return _openmp()
 
 
 def learner_threads(n_threads: int) -> AbstractContextManager[Any]:
@@ -39,15 +61,15 @@ def learner_threads(n_threads: int) -> AbstractContextManager[Any]:
 
 
 @functools.cache
-def _openmp() -> Any:
+def _openmp() -> _OneThread:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="openmp")
+    return _OneThread(ThreadpoolController().select(user_api="openmp"))
 
 
 @functools.cache
-def _blas() -> Any:
-    """Return the controller that limits the threads of BLAS; finding the libraries takes milliseconds."""
+def _blas() -> _OneThread:
+    """Return the limit of BLAS; finding the libraries takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas")
+    return _OneThread(ThreadpoolController().select(user_api="blas"))
