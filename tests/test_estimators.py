@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import sklearn
 from ConfigSpace import ConfigurationSpace, Float
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -36,6 +37,7 @@ from cashmere.exceptions import (
     UnknownNameError,
 )
 from cashmere.model.predictor import Predictor
+from cashmere.run import refine_run
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
 from cashmere.strategies import RandomSearch
@@ -570,6 +572,20 @@ def test_errors_of_logarithms_are_learned_from_logarithms(tmp_path):
     np.testing.assert_array_equal(Predictor.load(tmp_path / "rmsle").predict(20 * X), far)
     with pytest.raises(MetricError, match="smallest is -1"):
         quick(AutoRegressor, metric="rmsle").fit(X, y - (y.min() + 1))
+
+
+@pytest.mark.parametrize("settings", [{"enable_metadata_routing": True}, {"transform_output": "pandas"}])
+def test_global_settings_of_sklearn_change_nothing(settings, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    weight = np.linspace(1, 2, len(X))
+    linear = {"space": "default", "include": ["logistic_regression"]}
+    expected = quick(**linear).fit(X, y, sample_weight=weight).predict_proba(X)
+    with sklearn.config_context(**settings):
+        model = quick(run_directory=tmp_path / "run", **linear).fit(X, y, sample_weight=weight)
+        np.testing.assert_array_equal(model.predict_proba(X), expected)
+        refined = refine_run(tmp_path / "run", refit=True)
+        assert np.isfinite(Predictor.load(refined.model_folder).predict_proba(X)).all()
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
 class OwnLearner(LogisticRegression):

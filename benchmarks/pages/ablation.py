@@ -15,6 +15,16 @@ from benchmarks.runs.finished_runs import FinishedRuns
 from benchmarks.runs.suite_runs import SuiteKey
 from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 
+PARTS = (
+    "without networks",
+    "LightGBM alone",
+    "without features",
+    "without first configurations",
+    "repeats not used",
+    "one selection",
+    "no calibration",
+    "best trial alone",
+)
 RUNGS = ("everything", "without rungs")
 CELLS = (("large_200000", 30, 2), ("large_1000000", 30, 2), ("shuttle", 9, 7))
 """Tables with their numbers of columns and classes."""
@@ -55,8 +65,33 @@ def parts() -> Iterator[Statement | Body]:
     for name, of in (("median", before.median()), ("mean", before.mean())):
         lines.append(row(name, "", *(f"{value:+.1f} %" for value in of)))
     yield Body(header="| table | before, 60 s | everything, 60 s | everything, 20 s |", lines=tuple(lines))
+    yield _of_parts(kept("ablation_parts"))
     yield _rungs(kept("ablation_rungs"))
     yield _rungs_of_whole_runs()
+
+
+def _of_parts(runs: Frame) -> Body:
+    """Return what becomes of the loss without a part, as changes of logarithms: some losses are nearly 0."""
+    ratios: Frame = np.log1p(changes(runs, "everything") / 100)
+    found: Frame = summarise(runs).set_index("variant")
+    lines = []
+    for name in PARTS:
+        low, high = bootstrap_interval(ratios[name].dropna().to_numpy(), np.random.default_rng(0))
+        means = [100 * np.expm1(value) for value in (ratios[name].mean(), low, high, ratios[name].median())]
+        lines.append(
+            row(
+                name,
+                *(signed(value, 1) for value in means),
+                f"{(ratios[name] > 0).sum()} of {ratios[name].count()}",
+                f"{found.loc[name, 'trials/min']:.0f}",
+                f"{found.loc[name, 'last step, s']:.1f}",
+            )
+        )
+    whole = found.loc["everything"]
+    lines.append(row("everything", "", "", "", "", "", f"{whole['trials/min']:.0f}", f"{whole['last step, s']:.1f}"))
+    return Body(
+        header="| | mean | from | to | median | tables with more loss | trials/min | last step, s |", lines=tuple(lines)
+    )
 
 
 def _rungs(runs: Frame) -> Body:

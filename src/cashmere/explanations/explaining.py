@@ -10,6 +10,7 @@ import numpy as np
 
 from cashmere.analysis.out_of_fold import final_ensemble
 from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.data.schema import ColumnKind
 from cashmere.ensembles.threshold import as_certain, decide
 from cashmere.evaluation.metrics import default_metric
@@ -44,6 +45,7 @@ _OUTPUTS = 3
 """Number of classes to follow if there are more than two: the most frequent."""
 
 
+@with_default_sklearn
 def explain(
     folder: str | Path,
     *,

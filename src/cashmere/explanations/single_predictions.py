@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import BoolArray, FloatArray, IntArray
+from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable
 from cashmere.ensembles.threshold import decide
@@ -45,6 +46,7 @@ class ExplainedPredictions:
     contributions: pd.DataFrame
 
 
+@with_default_sklearn
 def explain_predictions(
     model: str | Path | Predictor,
     table: Any,

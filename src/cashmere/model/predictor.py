@@ -18,6 +18,7 @@ from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.remote import is_url
+from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.base.text import counted
 from cashmere.base.threads import one_openmp_thread
 from cashmere.data.frames import to_frame
@@ -330,6 +331,7 @@ class Predictor:
         """Predict with the given models of each member, by fold."""
         return self.combine(self._member_outputs(coded, models))
 
+    @with_default_sklearn
     def _member_outputs(
         self, coded: CodedTable, models: Mapping[int, Mapping[int, FoldModel]]
     ) -> list[NDArray[np.float32]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from cashmere.base.arrays import IntArray
+from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.data.parquet import return_freed_memory
 from cashmere.data.row_structure import RowStructure
 from cashmere.exceptions import BudgetTooShortError
@@ -31,6 +32,7 @@ from cashmere.storage.remote_run import refuse_url
 from cashmere.storage.write_failures import write_failures_explained
 
 
+@with_default_sklearn
 def fit_run(
     folder: str | Path,
     frame: pd.DataFrame,
@@ -122,6 +124,7 @@ def fit_run(
             )
 
 
+@with_default_sklearn
 def continue_run(
     folder: str | Path,
     more: Budget | None = None,

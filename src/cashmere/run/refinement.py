@@ -20,6 +20,7 @@ import pandas as pd
 
 from cashmere.base.caller import level_of_caller
 from cashmere.base.pace import Pace
+from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.base.text import counted
 from cashmere.data.target_hints import frequent_class_hint
 from cashmere.ensembles.limits import Limit
@@ -92,6 +93,7 @@ class RefinedRun:
         return f"{type(self).__name__}({counted(len(self.front), 'ensemble')} on the front{written})"
 
 
+@with_default_sklearn
 def refine_run(
     folder: str | Path,
     *,
