@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from cashmere.base.arrays import IntArray
-from cashmere.base.sklearn_settings import with_default_sklearn
+from cashmere.base.sklearn_settings import default_sklearn, with_default_sklearn
 from cashmere.data.parquet import return_freed_memory
 from cashmere.data.row_structure import RowStructure
 from cashmere.exceptions import BudgetTooShortError
@@ -32,7 +32,6 @@ from cashmere.storage.remote_run import refuse_url
 from cashmere.storage.write_failures import write_failures_explained
 
 
-@with_default_sklearn
 def fit_run(
     folder: str | Path,
     frame: pd.DataFrame,
@@ -104,7 +103,11 @@ def fit_run(
     check()  # reading the table may have taken all the time
     if executor is None and settings.isolation != "none":
         expect_workers(settings.workers)
-    with open_cluster(executor, n_threads=settings.workers) as cluster, write_failures_explained(Path(folder)):
+    with (
+        default_sklearn(),  # a decorator would keep the table in memory
+        open_cluster(executor, n_threads=settings.workers) as cluster,
+        write_failures_explained(Path(folder)),
+    ):
         settings = settings_on(cluster, settings)
         if resume and (Path(folder) / "run.json").exists():
             run = RunDirectory.open(folder, {name: getattr(settings, name) for name in settings.own_objects})
