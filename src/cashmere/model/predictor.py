@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +41,9 @@ from cashmere.model.fold_model import FoldModel
 from cashmere.model.many_rows import LEAST_ROWS, for_many_rows, has_threads, predict_in_threads
 from cashmere.model.remote_model import local_copy
 from cashmere.model.signature import read_signature
+
+_changing_threads = threading.Lock()
+"""Held while the threads of learners are set; one for all models, as those with a lock could not be pickled."""
 
 _CHUNK_ROWS = 20_000
 """Rows encoded and predicted at a time, so that intermediate arrays stay small."""
@@ -356,10 +361,10 @@ class Predictor:
         Learners whose results would change with more threads always use one; `predict_in_threads` then distributes the
         rows over threads.
         """
-        if n_threads == self._threads:
-            return
-        for models in self.models.values():
-            for model in models:
+        with _changing_threads:  # another caller must not predict with models of which some have changed
+            if n_threads == self._threads:
+                return
+            for model in itertools.chain(*self.models.values()):
                 if model.pipeline is None:
                     continue
                 own = n_threads if has_threads(model.pipeline[-1]) else 1
@@ -367,7 +372,7 @@ class Predictor:
                 # CatBoost refuses set_params on fitted models; it predicts few rows in one thread anyway.
                 with contextlib.suppress(Exception):
                     model.pipeline.set_params(**dict.fromkeys(names, own))
-        self._threads = n_threads
+            self._threads = n_threads
 
     def measure_latency(self, frame: pd.DataFrame, *, seconds: float = 1.0) -> dict[str, float]:
         """Measure the time to predict one row and a batch.
