@@ -226,6 +226,7 @@ def test_ensemble_is_retrained_on_newer_rows(run, table, tmp_path):
     assert "1 column that the run does not know left out: comment." in output
     n_members = len(json.loads((run / "model" / "manifest.json").read_text())["ensemble"]["members"])
     assert f"{n_members} trial" in output and "Report: " in output
+    assert "Note: the trials are members of an earlier run. To search on: cashmere resume" in " ".join(output.split())
     assert len(cashmere("predict", tmp_path / "new", table, "-o", tmp_path / "p.csv")) > 0
     newer.drop(columns="purpose").to_csv(tmp_path / "fewer.csv", index=False)
     message = refused("retrain", run, tmp_path / "fewer.csv", "--out", tmp_path / "fewer")
