@@ -165,3 +165,17 @@ def test_changes_are_paired_by_seed(seed, n_seeds):
     assert found[["change", "lower", "upper"]].tolist() == pytest.approx([changes.mean(), *expected])
     assert found["better"] + found["worse"] == n_seeds
     assert found["rank"] == pytest.approx(1 + (losses[:, 1] > losses[:, 0]).mean())
+
+
+def test_negative_changes_are_better_where_losses_are_negative():
+    scores = [5001.0, 6001.0, 5001.0, 5501.0]
+    runs = pd.DataFrame({"strategy": ["old", "new"] * 2, "seed": [0, 0, 1, 1], "test": scores})
+    found = summarise_runs(runs.assign(test_loss=1 - runs["test"]), reference="old").set_index("strategy")
+    assert found.loc["new", ["change", "better"]].tolist() == [pytest.approx(-15), 2]
+
+
+def test_change_against_a_loss_of_zero_is_undefined():
+    runs = pd.DataFrame({"strategy": ["old", "new"] * 2, "seed": [0, 0, 1, 1], "test": [0.0, 0.0, 0.0, 1.0]})
+    found = summarise_runs(runs.assign(test_loss=runs["test"]), reference="old").set_index("strategy")
+    assert np.isnan(found.loc["new", ["change", "lower", "upper"]].to_numpy(dtype=float)).all()
+    assert found.loc["new", ["better", "worse"]].tolist() == [0, 1] and found.loc["old", "change"] == 0

@@ -191,10 +191,10 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     DataFrame
         A row per strategy, by ascending ``rank``: the number of ``runs``; the mean ``rank`` among the strategies (1 is
         best, ties share) over the seeds that all have run; the mean ``test`` score; ``change``, the mean of
-        ``test_loss`` relative to that of the reference with the same seed, in per cent (negative is better), with its
-        95 % interval (``lower``, ``upper``) by Student's t over seeds; and with how many seeds the loss was lower
-        (``better``) and higher (``worse``). The interval holds for other seeds and splits of the same rows, not for
-        other tables.
+        ``test_loss`` relative to the size of that of the reference with the same seed, in per cent (negative is
+        better; NaN if a loss of the reference is 0), with its 95 % interval (``lower``, ``upper``) by Student's t over
+        seeds; and with how many seeds the loss was lower (``better``) and higher (``worse``). The interval holds for
+        other seeds and splits of the same rows, not for other tables.
 
     Examples
     --------
@@ -212,8 +212,8 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     for name in dict.fromkeys(runs["strategy"]):
         both = losses[[reference, name]].dropna() if name != reference else losses[[reference]]
         own, other = both[name].to_numpy(), both[reference].to_numpy()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            changes = np.where(own == other, 0.0, 100 * (own / other - 1))
+        size = np.where(other == 0, np.nan, np.abs(other))  # scores above 1 have negative losses
+        changes = np.where(own == other, 0.0, 100 * (own - other) / size)
         n, mean = len(changes), float(changes.mean()) if len(changes) else np.nan
         half = stats.t.ppf((1 + _COVERAGE) / 2, n - 1) * changes.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
         scores = runs.loc[runs["strategy"] == name, "test"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,6 +100,6 @@ def _print(found: StrategyComparison, reference: str) -> None:
     for name in ("runs", "rank", found.metric, f"loss against {reference}", "better", "worse"):
         grid.add_column(plain(name), justify="right", no_wrap=True)
     for name, runs, rank, score, change, lower, upper, better, worse in found.summary.itertuples(index=False):
-        against = "" if name == reference else f"{change:+.1f} % [{lower:+.1f}, {upper:+.1f}]"
+        against = "" if name == reference or isnan(change) else f"{change:+.1f} % [{lower:+.1f}, {upper:+.1f}]"
         grid.add_row(*map(plain, (name, runs, f"{rank:.2f}", score, against, better, worse)))
     print_whole(grid)
