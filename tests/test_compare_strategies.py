@@ -12,6 +12,7 @@ from scipy import stats
 import cashmere
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.comparison import compare_strategies, summarise_runs
+from cashmere.evaluation import metric_from_callable
 from cashmere.exceptions import (
     CorruptStoreError,
     IncompatibleParametersError,
@@ -129,6 +130,27 @@ def test_folder_of_another_comparison_is_refused(table, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("")
     with pytest.raises(RunDirectoryError, match=r"notes\.txt"):
         compare_strategies(quick(), X, y, **{**both, "folder": tmp_path / "mine"})
+
+
+def hits():
+    def accuracy(y, p):
+        return float(np.mean(np.asarray(y) == np.asarray(p)))
+
+    return accuracy
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wrapped", [lambda f: f, lambda f: metric_from_callable(f, greater_is_better=True)])
+def test_comparison_by_a_function_continues_in_another_process(table, tmp_path, wrapped):
+    X, y = table
+    lines: list[str] = []
+    both = {"strategies": ["random", "bo"], "folder": tmp_path / "both", "seeds": 2, "tell": lines.append}
+    first, again = hits(), hits()  # two objects, as two processes have
+    compare_strategies(quick(budget="1trials", metric=wrapped(first)), X, y, **both)
+    compare_strategies(quick(budget="1trials", metric=wrapped(again)), X, y, **both)
+    assert len(lines) == 4 and " at 0x" not in (tmp_path / "both" / "comparison.json").read_text()
+    with pytest.raises(RunDirectoryError, match=r"hits\.<locals>\.accuracy.*, not with .*hits"):
+        compare_strategies(quick(budget="1trials", metric=wrapped(hits)), X, y, **both)
 
 
 def test_wrong_wishes_are_refused_before_any_run(table, tmp_path):

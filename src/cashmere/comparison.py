@@ -93,7 +93,8 @@ def compare_strategies(
     Parameters
     ----------
     estimator : AutoClassifier or AutoRegressor
-        Its parameters are those of all runs: budget, metric, space and so on; not its strategy and seed.
+        Its parameters are those of all runs: budget, metric, space and so on; not its strategy and seed. A later call
+        must give the same; it knows functions by module and name.
     X, y : table, (n_rows,) array-like
         As for `AutoClassifier.fit`.
     strategies : sequence of str, or dict
@@ -227,7 +228,7 @@ def _open(folder: Path, estimator: AutoClassifier | AutoRegressor, frame: pd.Dat
     """Make the folder of a comparison, or check that it is of the same rows and settings."""
     rows = hashlib.sha256(np.ascontiguousarray(pd.util.hash_pandas_object(frame, index=False)).tobytes())
     rows.update(np.ascontiguousarray(codes).tobytes())
-    parameters = {name: repr(value) for name, value in estimator.get_params().items() if name not in _FREE}
+    parameters = {name: _identity(value) for name, value in estimator.get_params().items() if name not in _FREE}
     asked = {"format": "cashmere comparison", "rows": rows.hexdigest(), **parameters}
     path = folder / _SETTINGS
     if not path.exists():
@@ -235,13 +236,20 @@ def _open(folder: Path, estimator: AutoClassifier | AutoRegressor, frame: pd.Dat
         folder.mkdir(parents=True, exist_ok=True)
         write_json(path, asked)
         return
-    usual = {name: repr(value) for name, value in type(estimator)().get_params().items()}  # of parameters that are new
+    usual = {name: _identity(value) for name, value in type(estimator)().get_params().items()}  # if they are new
     stored = usual | read_json(path, dict[str, str])
     for name in asked:
         if stored.get(name) != asked[name]:
             what = "other rows" if name == "rows" else f"{name}={stored.get(name)}"
             now = "" if name == "rows" else f", not with {asked[name]}"
             raise RunDirectoryError(folder, f"holds a comparison with {what}{now}. Use another folder.")
+
+
+def _identity(value: object) -> str:
+    """Return a text that is the same in all processes: functions by module and name, objects without their address."""
+    name = getattr(value, "__qualname__", None)
+    text = repr(value) if name is None else f"{value.__module__}.{name}"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def _finished(folder: Path) -> pd.DataFrame:
