@@ -132,6 +132,17 @@ def test_folder_of_another_comparison_is_refused(table, tmp_path):
         compare_strategies(quick(), X, y, **{**both, "folder": tmp_path / "mine"})
 
 
+@pytest.mark.long
+def test_labels_that_look_like_numbers_or_gaps_remain_text(table, tmp_path):
+    X, y = table
+    lines: list[str] = []
+    both = {"strategies": {"1": "random", "NA": "bo"}, "folder": tmp_path / "both", "seeds": 2, "tell": lines.append}
+    first = compare_strategies(quick(budget="1trials"), X, y, **both)
+    again = compare_strategies(quick(budget="1trials"), X, y, **both)
+    assert len(lines) == 4 and list(again.runs["strategy"]) == ["1", "NA"] * 2
+    pd.testing.assert_frame_equal(again.summary, first.summary)
+
+
 def hits():
     def accuracy(y, p):
         return float(np.mean(np.asarray(y) == np.asarray(p)))

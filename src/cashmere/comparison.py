@@ -257,7 +257,10 @@ def _finished(folder: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in _TYPES.items()})
     with failures_as(CorruptStoreError, path, "Restore it from a copy, or compare again in another folder."):
-        return pd.read_csv(path)[list(_TYPES)].astype(_TYPES)
+        # A label may look like a number, or like a gap: "NA".
+        gaps = {"test": "", "test_loss": ""}
+        runs = pd.read_csv(path, dtype={"strategy": str}, keep_default_na=False, na_values=gaps)
+        return runs[list(_TYPES)].astype(_TYPES)
 
 
 def _folder_name(label: str, seed: int) -> str:
