@@ -363,6 +363,19 @@ def test_strategies_are_compared_on_a_table(table, tmp_path):
     assert "strategies must be two or more" in told
 
 
+@pytest.mark.long
+def test_interrupted_comparison_shows_its_finished_runs(table, tmp_path):
+    options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2, "--workers", 1]
+    both = ["compare", table, *options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]
+    with running([*CASHMERE, *both], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: list((tmp_path / "both").glob("bo-*-0/lock")), by=process)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Interrupted; finished runs are kept." in errors, errors
+    assert "random, seed 0" in output and "Traceback" not in errors
+    assert list(pd.read_csv(tmp_path / "both" / "runs.csv")["strategy"]) == ["random"]
+
+
 def test_resume_of_a_finished_run_says_so(run):
     assert "The budget was already spent; add more with --budget." in cashmere("resume", run)
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -73,6 +75,47 @@ def test_interrupted_run_starts_again(table, tmp_path):
     whole = compare_strategies(quick(), X, y, **{**both, "folder": tmp_path / "whole"})
     assert (run / "report.html").exists()
     pd.testing.assert_frame_equal(found.runs.drop(columns="seconds"), whole.runs.drop(columns="seconds"))
+
+
+PRESSING_CTRL_C = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np, pandas as pd
+from cashmere import AutoClassifier, compare_strategies
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes background processes ignore it
+place, run = Path(sys.argv[1]), int(sys.argv[2])
+calls = []
+
+def accuracy(y, p):
+    calls.extend(["call"] * (len(list(place.glob("*/run.json"))) == run))
+    if len(calls) == 3:  # the second trial, after the constant
+        os.kill(os.getpid(), signal.SIGINT)
+    return float(np.mean(np.asarray(y) == np.asarray(p)))
+
+x = np.random.default_rng(0).normal(size=(160, 3))
+estimator = AutoClassifier(
+    budget="4trials", metric=accuracy, include="logistic_regression", isolation="none", resampling="holdout"
+)
+found = compare_strategies(
+    estimator, pd.DataFrame(x), x[:, 0] > 0, strategies=["random", "bo"], folder=place, seeds=2, reference="bo"
+)
+print(found.interrupted, list(found.runs["trials"]), list(found.summary["strategy"]))
+"""
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_the_comparison_without_a_row_of_the_interrupted_run(tmp_path):
+    (tmp_path / "mine.py").write_text(PRESSING_CTRL_C)
+
+    def ended(run):
+        command = [sys.executable, tmp_path / "mine.py", tmp_path / "both", str(run)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert ended(1) == "True [] []"
+    assert ended(2) == "True [4] ['random']"
+    assert len(pd.read_csv(tmp_path / "both" / "runs.csv")) == 1
+    assert ended(0) == "False [4, 4, 4, 4] ['random', 'bo']"
 
 
 @pytest.mark.long
@@ -212,3 +255,10 @@ def test_change_against_a_loss_of_zero_is_undefined():
     found = summarise_runs(runs.assign(test_loss=runs["test"]), reference="old").set_index("strategy")
     assert np.isnan(found.loc["new", ["change", "lower", "upper"]].to_numpy(dtype=float)).all()
     assert found.loc["new", ["better", "worse"]].tolist() == [0, 1] and found.loc["old", "change"] == 0
+
+
+def test_without_a_run_of_the_reference_no_change_is_known():
+    runs = pd.DataFrame({"strategy": ["new"], "seed": [0], "test": [1.0], "test_loss": [1.0]})
+    (row,) = summarise_runs(runs, reference="old").to_dict("records")
+    assert (row["runs"], row["rank"], row["better"], row["worse"]) == (1, 1, 0, 0) and np.isnan(row["change"])
+    assert summarise_runs(runs[:0], reference="old").empty

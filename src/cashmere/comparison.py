@@ -24,12 +24,14 @@ from cashmere.data.resampling import make_folds
 from cashmere.data.row_structure import structure_names, take_structure
 from cashmere.data.target import TargetCoding
 from cashmere.estimators import AutoClassifier, AutoRegressor
+from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RunDirectoryError
 from cashmere.records.origin import OriginKind
-from cashmere.run import RunSettings
+from cashmere.run import RunSettings, StopReason
 from cashmere.run.run_directory import metric_for
 from cashmere.run.setting_names import check_names
 from cashmere.storage.directory import check_new, read_json, write_json
+from cashmere.storage.store import RunStore
 
 _RUNS, _SETTINGS = "runs.csv", "comparison.json"
 _COVERAGE = 0.95
@@ -63,11 +65,14 @@ class StrategyComparison:
         A row per strategy, the best first; see `summarise_runs`.
     metric : str
         The metric of the run.
+    interrupted : bool
+        Whether Ctrl+C, or the loss of a cluster, has ended the comparison before its last run.
     """
 
     runs: pd.DataFrame
     summary: pd.DataFrame
     metric: str
+    interrupted: bool
 
 
 def compare_strategies(
@@ -88,7 +93,8 @@ def compare_strategies(
     For each seed, a quarter of the rows (at most 20,000) is set aside, spread evenly over the classes; with groups,
     whole groups are, and in time the newest rows, the same for all seeds. Strategies with the same seed see the same
     rows. Runs follow one after the other. Each is kept in the folder; calling again with more seeds or strategies
-    repeats no finished run. An interrupted run starts again, so that all have the same time.
+    repeats no finished run. Ctrl+C during a search ends the comparison with the runs that have finished; the
+    interrupted one starts again in the next call, so that all have the same time.
 
     Parameters
     ----------
@@ -164,6 +170,9 @@ def compare_strategies(
             began = perf_counter()
             model.fit(frame.iloc[train], labels.iloc[train], groups=_rows_of(groups, train), time=_rows_of(time, train))
             seconds = perf_counter() - began
+            if _is_cut_short(place):
+                tell(f"{label}, seed {seed}: interrupted. The next call starts this run again")
+                return _compared(runs, reference, metric, interrupted=True)
             score = float(model.score_table(frame.iloc[test], labels.iloc[test], metrics=[metric]).models.iloc[0, -1])
             history = model.study_.history
             decided = sum(each.trial.origin.kind is not OriginKind.WARM_START for each in history)
@@ -173,7 +182,7 @@ def compare_strategies(
             write_atomically(folder / _RUNS, runs.to_csv(index=False).encode())
             judged = f"{metric.name} {score:.5g} on {counted(len(test), 'test row')}"
             tell(f"{label}, seed {seed}: {judged}, {counted(len(history), 'trial')}, {seconds:.0f} s")
-    return StrategyComparison(runs=runs, summary=summarise_runs(runs, reference=reference), metric=metric.name)
+    return _compared(runs, reference, metric, interrupted=False)
 
 
 def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
@@ -185,7 +194,7 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
         With the columns ``strategy``, ``seed``, ``test`` and ``test_loss``. Seeds without a run of the reference are
         left out.
     reference : str
-        The strategy that others are compared with.
+        The strategy that others are compared with; without a run of it, nothing is known of changes.
 
     Returns
     -------
@@ -208,6 +217,8 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     """
     losses = runs.pivot(index="seed", columns="strategy", values="test_loss")
     ranks = losses.dropna().rank(axis=1).mean()
+    if reference not in losses:
+        losses[reference] = np.nan
     losses = losses[losses[reference].notna()]
     rows = []
     for name in dict.fromkeys(runs["strategy"]):
@@ -222,6 +233,17 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
         rows.append([name, len(scores), ranks[name], scores.mean(), mean, mean - half, mean + half, better, worse])
     names = ["strategy", "runs", "rank", "test", "change", "lower", "upper", "better", "worse"]
     return pd.DataFrame(rows, columns=names).sort_values("rank", kind="stable").reset_index(drop=True)
+
+
+def _compared(runs: pd.DataFrame, reference: str, metric: Metric, *, interrupted: bool) -> StrategyComparison:
+    summary = summarise_runs(runs, reference=reference)
+    return StrategyComparison(runs=runs, summary=summary, metric=metric.name, interrupted=interrupted)
+
+
+def _is_cut_short(run: Path) -> bool:
+    """Return whether a run has ended before its budget."""
+    with RunStore(run, read_only=True) as store:
+        return store.facts().stop_reason in (StopReason.INTERRUPT, StopReason.CLUSTER)
 
 
 def _open(folder: Path, estimator: AutoClassifier | AutoRegressor, frame: pd.DataFrame, codes: AnyArray) -> None:

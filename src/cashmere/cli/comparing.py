@@ -11,6 +11,7 @@ import typer
 from cashmere.cli.app import app
 from cashmere.cli.searching import allow_local_modules
 from cashmere.cli.terminal import (
+    INTERRUPTED,
     Gap,
     Quiet,
     SpaceName,
@@ -20,11 +21,14 @@ from cashmere.cli.terminal import (
     plain,
     print_whole,
     say,
+    say_error,
     typed_errors,
 )
 
 if TYPE_CHECKING:
     from cashmere.comparison import StrategyComparison
+
+_INTERRUPTED_TEXT = "Interrupted; finished runs are kept. Run the same command to continue."
 
 
 @app.command()
@@ -73,20 +77,27 @@ def compare(
         estimator = (AutoClassifier if kind.is_classification else AutoRegressor)(
             budget=budget, metric=metric, space=space, resampling=resampling, gap=gap, n_workers=workers
         )
-        found = compare_strategies(
-            estimator,
-            frame,
-            y,
-            strategies=strategy,
-            folder=out,
-            seeds=seeds,
-            reference=reference,
-            groups=groups,
-            time=time,
-            tell=lambda line: say(quiet, line),
-        )
-        if not quiet:
+        try:
+            found = compare_strategies(
+                estimator,
+                frame,
+                y,
+                strategies=strategy,
+                folder=out,
+                seeds=seeds,
+                reference=reference,
+                groups=groups,
+                time=time,
+                tell=lambda line: say(quiet, line),
+            )
+        except KeyboardInterrupt:  # outside a search
+            say_error(_INTERRUPTED_TEXT)
+            raise typer.Exit(INTERRUPTED) from None
+        if not quiet and len(found.runs):
             _print(found, reference or strategy[0])
+        if found.interrupted:
+            say_error(_INTERRUPTED_TEXT)
+            raise typer.Exit(INTERRUPTED)
         if not found.runs["decided"].any():
             say(quiet, "Note: all trials are first configurations, the same for all strategies. Give a larger budget.")
         say(quiet, f"All runs: {out / 'runs.csv'}")
@@ -100,6 +111,13 @@ def _print(found: StrategyComparison, reference: str) -> None:
     for name in ("runs", "rank", found.metric, f"loss against {reference}", "better", "worse"):
         grid.add_column(plain(name), justify="right", no_wrap=True)
     for name, runs, rank, score, change, lower, upper, better, worse in found.summary.itertuples(index=False):
-        against = "" if name == reference or isnan(change) else f"{change:+.1f} % [{lower:+.1f}, {upper:+.1f}]"
-        grid.add_row(*map(plain, (name, runs, f"{rank:.2f}", score, against, better, worse)))
+        against = "" if name == reference else _change(change, lower, upper)
+        grid.add_row(*map(plain, (name, runs, "" if isnan(rank) else f"{rank:.2f}", score, against, better, worse)))
     print_whole(grid)
+
+
+def _change(mean: float, lower: float, upper: float) -> str:
+    """Return a change with its interval, as far as they are known: an interrupted comparison may lack seeds."""
+    if isnan(mean):
+        return ""
+    return f"{mean:+.1f} %" + ("" if isnan(lower) else f" [{lower:+.1f}, {upper:+.1f}]")
