@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
+from cashmere.base.arrays import AnyArray
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import Encoding
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import Metric, is_built_in
+from cashmere.exceptions import MetricError
 from cashmere.model.fold_model import FoldModel, fit_fold_model
 
 
@@ -31,7 +35,12 @@ def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tu
     models : list of FoldModel
         One per fold.
     loss : float
-        Mean of the fold losses.
+        Mean of the fold losses; NaN if a custom metric is not defined for a constant, as a correlation is not.
+
+    Raises
+    ------
+    MetricError
+        If the metric cannot be computed, and is a built-in one or not defined for the targets themselves either.
     """
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.pipeline import Pipeline
@@ -60,5 +69,19 @@ def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tu
         )
         models.append(model)
         fold_weight = None if folds.weight is None else folds.weight[fold.validation]
-        losses.append(metric.loss(folds.y[fold.validation], model.predict(X_valid), fold_weight))
+        losses.append(_loss(metric, folds.y[fold.validation], model.predict(X_valid), fold_weight))
     return models, float(np.mean(losses))
+
+
+def _loss(metric: Metric, y: AnyArray, constant: AnyArray, weight: AnyArray | None) -> float:
+    """Return the loss of a constant; NaN if it has none, but perfect predictions have: then trials may have one."""
+    try:
+        return metric.loss(y, constant, weight)
+    except MetricError:
+        if is_built_in(metric):
+            raise
+        perfect = y if constant.ndim == 1 else np.eye(constant.shape[1])[y]
+        with contextlib.suppress(MetricError):
+            metric.loss(y, perfect, weight)
+            return float("nan")
+        raise

@@ -92,7 +92,7 @@ class FinishedRun:
         """Return the result in a few lines of text."""
         history, facts = self.study.history, self.facts
         best = None if history.incumbent is None else history.incumbent.loss
-        constant = unseen_constant = history.baseline_loss
+        constant = unseen_constant = facts.baseline_loss
         if facts.joined_losses is not None:  # on the rows of the ensemble
             best, constant = facts.joined_losses["single"], facts.joined_losses["constant"]
             unseen_constant = facts.joined_losses["constant_cross_fitted"]
@@ -201,7 +201,7 @@ class FinishedRun:
     def _perfection_line(self) -> str:
         facts = self.facts
         loss = facts.ensemble_loss if facts.cross_fitted_loss is None else facts.cross_fitted_loss
-        text = perfection_text(loss, self.study.history.baseline_loss)
+        text = perfection_text(loss, facts.baseline_loss)
         return "" if text is None else f"Note: {text}\n"
 
     def _search_line(self) -> str:

@@ -202,6 +202,8 @@ class GrowingModel:
 
     def joined_losses(self, history: History) -> JoinedLossesFact | None:
         """Return the losses of the best trial and of the constant predictor; see `cashmere.run.joined_losses`."""
+        if not np.isfinite(history.baseline_loss):  # the constants of several folds are not constant together
+            return None
         return joined_losses(history.incumbent, self._members.load(BASELINE), self.builder)
 
     def digest(self, history: History) -> str:

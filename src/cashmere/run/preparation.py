@@ -59,7 +59,7 @@ def prepare(run: RunDirectory, budget: Budget | None, deadline: Deadline) -> tup
     baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
     pace = Pace()
     members = Members(run.store, baseline, pace=pace, trusted=run.space.trusted_types)
-    run.store.set_fact("baseline_loss", baseline_loss)
+    run.store.set_fact("baseline_loss", baseline_loss if np.isfinite(baseline_loss) else None)
     study = _study(run, _plan(run, budget), folds, baseline_loss=baseline_loss, already_spent=deadline.elapsed)
     return study, _growing_model(run, members, Repeats(run, budget, members, encoders), pace)
 

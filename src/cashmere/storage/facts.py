@@ -90,7 +90,7 @@ class RunFacts:
     hints : list of str
         What the user was warned of when the table was read.
     baseline_loss : float
-        Loss of the constant predictor.
+        Loss of the constant predictor; None if the metric is not defined for it.
     curve : list of dict
         The ensemble as it grew: ``trials``, ``seconds``, ``ensemble_loss``.
     contest : dict
