@@ -359,3 +359,17 @@ def test_what_cannot_be_explained_is_refused(classes_run):
         cashmere.explain_predictions(classes_run, pd.DataFrame({"size": [1.0], "noise": [0.0]}))
     with pytest.raises(InvalidParameterError, match="paths"):
         cashmere.explain_predictions(classes_run, pd.DataFrame(), paths=1)
+
+
+@pytest.mark.long
+def test_predictions_of_a_model_that_uses_no_column_are_the_base(tmp_path):
+    X = pd.DataFrame({"same": [1.0] * 80, "too": ["k"] * 80})
+    model = AutoRegressor(budget="1trials", include="ridge", run_directory=tmp_path / "run", isolation="none")
+    model.fit(X, np.arange(80.0))
+    found = cashmere.explain_predictions(tmp_path / "run", X.head(2))
+    assert found.contributions.empty and list(found.predictions["row"]) == [0, 1]
+    assert found.predictions["base"].to_numpy() == pytest.approx(model.predict(X.head(2)))
+    X.head(2).to_csv(tmp_path / "new.csv", index=False)
+    command = ["explain", str(tmp_path / "run"), "--predictions", str(tmp_path / "new.csv")]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.output

@@ -80,3 +80,8 @@ def test_blocks_of_paths_give_what_all_at_once_give(monkeypatch):
     whole = found()
     monkeypatch.setattr("cashmere.explanations.shapley._MOST_CELLS", 1)
     np.testing.assert_allclose(found(), whole)
+
+
+def test_without_columns_nothing_contributes():
+    found = shapley_values(lambda mask, starts: np.full(len(mask), 0.25), 0, 7, n_paths=6, rng=np.random.default_rng(0))
+    assert found.base == 0.25 and found.values.shape == found.standard_errors.shape == (0,)

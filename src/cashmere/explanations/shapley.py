@@ -65,7 +65,7 @@ def shapley_values(
         Called with a mask ``(m, n_columns)`` and numbers of background rows ``(m,)``; returns the predictions ``(m,)``
         of these rows with the masked columns taken from the explained row.
     n_columns, n_background : int
-        Number of columns, and of background rows.
+        Number of columns, which may be 0, and of background rows.
     n_paths : int
         Number of paths, at least 2; rounded up to pairs. Each costs ``n_columns + 1`` predictions.
     rng : numpy.random.Generator
@@ -94,15 +94,16 @@ def shapley_values(
     step = max(1, _MOST_CELLS // (2 * (n_columns + 1) * max(1, n_columns)))
     for first in range(0, n_pairs, step):
         pairs = slice(first, min(first + step, n_pairs))
-        both = np.stack([orders[pairs], orders[pairs, ::-1]], axis=1).reshape(-1, n_columns)
         begins = np.repeat(starts[pairs], 2)
+        n_now = len(begins)  # without columns, numpy cannot derive it
+        both = np.stack([orders[pairs], orders[pairs, ::-1]], axis=1).reshape(n_now, n_columns)
         # Row k of a path has the first k columns of its order; the rank of a column is its place in the order.
         ranks = np.argsort(both, axis=1)
         masks = ranks[:, None, :] < np.arange(n_columns + 1)[None, :, None]
-        outputs = predict(masks.reshape(-1, n_columns), np.repeat(begins, n_columns + 1))
-        along = np.asarray(outputs, dtype=np.float64).reshape(len(both), n_columns + 1)
+        outputs = predict(masks.reshape(n_now * (n_columns + 1), n_columns), np.repeat(begins, n_columns + 1))
+        along = np.asarray(outputs, dtype=np.float64).reshape(n_now, n_columns + 1)
         changes = np.take_along_axis(np.diff(along, axis=1), ranks, axis=1)
-        per_pair[pairs] = changes.reshape(-1, 2, n_columns).mean(axis=1)
+        per_pair[pairs] = changes.reshape(n_now // 2, 2, n_columns).mean(axis=1)
         bases[pairs] = along[::2, 0]
     errors = per_pair.std(axis=0, ddof=1) / np.sqrt(n_pairs) if n_pairs > 1 else np.full(n_columns, np.nan)
     return Contributions(base=float(bases.mean()), values=per_pair.mean(axis=0), standard_errors=errors)
