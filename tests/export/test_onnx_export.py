@@ -133,8 +133,10 @@ def test_logarithms_and_smallest_predictions_convert(metric, tmp_path):
     far = pd.concat([X, 3 * X])
     if metric != "rmsle":
         assert (loaded.predict(far) == np.float32(loaded.least_prediction)).any()
+    assert metric == "rmsle" or min(each.min() for each in loaded.predict_members(far).values()) < 0
     certificate = export_onnx(loaded, tmp_path / "model.onnx", far)
     assert certificate.holds and certificate.largest < 1e-4
+    assert max(each.largest for each in certificate.members) < 1e-4
 
 
 def test_what_differs_too_much_is_not_written(run, table, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.base.versions import versions
 from cashmere.data.frames import to_frame
-from cashmere.ensembles import WeightedEnsemble
 from cashmere.export.converting import PREDICTION, PROBABILITIES, member_name, member_output
 from cashmere.export.inputs import onnx_inputs, with_gaps_and_unseen_levels
 from cashmere.model.predictor import Predictor
@@ -127,10 +126,10 @@ class Comparison:
         """Compare the members of a converted model, using the outputs that `convert` has declared for them."""
         session = _session(content)
         names = [output.name for output in session.get_outputs()]
+        outputs = [self._predictor.predict_members(frame) for frame in self._frames]
         found = []
         for number in self._predictor.ensemble.members:
-            alone = replace(self._predictor, ensemble=WeightedEnsemble((number,), (1.0,)), calibration=None)
-            expected = np.concatenate([alone.predict_raw(frame) for frame in self._frames])
+            expected = np.concatenate([each[number] for each in outputs])
             name = next(each for each in names if each.rstrip("_") == member_output(number))
             got = np.concatenate([session.run([name], inputs)[0] for inputs in self._inputs])
             largest = float(self._differences(expected, got).max())
