@@ -40,6 +40,16 @@ def test_rows_are_those_of_the_table_in_its_order(tmp_path):
     assert len(read_predictions(run, max_rows=20).rows) == 20
 
 
+def test_predictions_under_a_deviance_keep_the_lower_bound_of_the_model(tmp_path):
+    def predicted(metric):
+        settings = {"task": "regression", "classes": (), "settings": {"metric": metric}, "facts": weighted(3, 8)}
+        return read_out_of_fold(make_run(tmp_path / metric, predictions=True, **settings)).predictions
+
+    free = predicted("rmse")
+    assert free.min() < 0
+    np.testing.assert_array_equal(predicted("poisson"), np.maximum(free, 0.0005))  # the mean target is 0.5
+
+
 def test_all_rows_are_read_in_blocks(tmp_path, monkeypatch):
     run = make_run(tmp_path / "run", predictions=True, facts=weighted(3, 8))
     whole = read_out_of_fold(run)

@@ -90,6 +90,21 @@ def test_rows_are_predicted_by_the_models_that_have_not_seen_them(run):
     np.testing.assert_allclose(unseen.predict(rows=order[some]), stored.predictions[some], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
+def test_predictions_under_a_deviance_keep_the_lower_bound_of_the_model(tmp_path):
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    run, y = tmp_path / "run", np.random.default_rng(1).poisson(np.exp(1.5 * x[:, 0] - 1))
+    quick = {"budget": "1trials", "resampling": "2fold", "include": "ridge", "isolation": "none"}
+    AutoRegressor(metric="poisson", run_directory=run, **quick).fit(x, y)
+    predictor = Predictor.load(run)
+    unseen = UnseenRows.draw(run, predictor, read_description(run)[0]["settings"], n_rows=1000, seed=0)
+    stored, order = read_out_of_fold(run).predictions, np.argsort(read_source(run / "table.npz"))
+    assert predictor.least_prediction > 0
+    assert stored.min() == pytest.approx(predictor.least_prediction)
+    np.testing.assert_allclose(unseen.predict()[order], stored, rtol=1e-4, atol=1e-5)
+    assert unseen.predict(unseen.values - 9).min() == pytest.approx(predictor.least_prediction)
+
+
 def test_importances_rank_columns_and_group_associated_ones(values_run):
     found = cashmere.explain(values_run, repeats=3)
     groups = [each.columns for each in found.importances]

@@ -18,10 +18,10 @@ from cashmere.ensembles import Ensemble, choose_rows, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
-from cashmere.storage.directory import RESTORE
+from cashmere.storage.directory import RESTORE, read_targets
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
-from cashmere.storage.trial_tables import read_description
+from cashmere.storage.trial_tables import read_description, stored_metric
 
 _BLOCK_VALUES = 20_000_000
 """Values that are combined at a time (rows times classes times members): 80 MB."""
@@ -39,7 +39,8 @@ class OutOfFold:
     y : (n_rows,) array
         Class codes, or numbers for regression.
     predictions : (n_rows, n_classes) or (n_rows,) array
-        Calibrated probabilities whose rows sum to one, or numbers for regression.
+        Calibrated probabilities whose rows sum to one, or numbers for regression. Under a deviance, they keep the lower
+        bound of the model, if the metric was given by its name.
     weight : (n_rows,) array or None
         Row weights.
     thresholds : (n_classes,) array or None
@@ -127,6 +128,8 @@ def read_out_of_fold(folder: str | Path, *, max_rows: int | None = None, seed: i
             combined[start : start + step] = block if calibration is None else calibration.apply(block)
         if is_classification:
             combined /= combined.sum(axis=1, keepdims=True)
+        elif (least := _least_prediction(folder, run.get("settings") or {}, target)) is not None:
+            combined = np.maximum(combined, least)
         thresholds = _thresholds(facts, n_classes)
     if is_classification and not (y.dtype.kind == "i" and 0 <= y.min() <= y.max() < n_classes):
         raise CorruptStoreError(folder / "table.npz", f"holds codes of classes that schema.json lacks. {RESTORE}")
@@ -172,6 +175,12 @@ def _member_predictions(store: RunStore, facts: RunFacts, number: int, n_rows: i
     if n_splits > 1 and not path.exists():
         path = store.predictions_path(number)
     return map_predictions(path, n_rows)
+
+
+def _least_prediction(folder: Path, settings: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
+    """Return what the model predicts at least; None if it has no such bound."""
+    metric = stored_metric(settings, target.get("task_type"))
+    return None if metric is None else metric.least_prediction(*read_targets(folder / "table.npz"))
 
 
 def _thresholds(facts: RunFacts, n_classes: int) -> Float64 | None:

@@ -148,6 +148,18 @@ class Metric(ScoreScale):
             )
         return loss
 
+    def least_prediction(self, y: AnyArray, weight: AnyArray | None) -> float | None:
+        """Return what a model predicts at least under a deviance, which needs positive numbers; else None.
+
+        Parameters
+        ----------
+        y : (n_rows,) array
+            Targets of all training rows.
+        weight : (n_rows,) array or None
+            Weights of these rows; None: all are equal.
+        """
+        return None if self.power is None else self.clip * float(np.average(y, weights=weight))
+
     def training_weight(self, y: Float64, weight: Float64 | None) -> Float64 | None:
         """Return the weights of rows with which a learner approaches the metric.
 

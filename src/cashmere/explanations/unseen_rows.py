@@ -205,9 +205,7 @@ class UnseenRows:
                     components = encoder.text_components(texts, len(rows))
                 prepared[encoding] = encoder.transform_values(values, components)
             stack.append(predict_in_threads(fold_model, prepared[encoding], n_threads=1))
-        combined = model.ensemble.combine(stack)
-        if model.calibration is not None:
-            combined = model.calibration.apply(combined)
+        combined = model.combine(stack).astype(np.float64)
         return combined if combined.ndim == 1 else combined / combined.sum(axis=1, keepdims=True)
 
     def _text_components(self, k: int, encoding: Encoding) -> NDArray[np.float32]:

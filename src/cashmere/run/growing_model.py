@@ -168,7 +168,7 @@ class GrowingModel:
             "class_weight": self._run.settings.class_weight,
             "weighted": self._run.rows.weight is not None,
             "lowest_target": self._lowest_target(),
-            "least_prediction": self._least_prediction(),
+            "least_prediction": self.builder.metric.least_prediction(self._run.rows.y, self._run.rows.weight),
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
             "trials": len(history),
@@ -181,11 +181,6 @@ class GrowingModel:
     def _lowest_target(self) -> float | None:
         is_values = not self._run.target.task_type.is_classification
         return float(self._run.rows.y.min()) if is_values else None
-
-    def _least_prediction(self) -> float | None:
-        """Return what predictions are at least: deviances are not defined for negative ones."""
-        metric, rows = self.builder.metric, self._run.rows
-        return None if metric.power is None else metric.clip * float(np.average(rows.y, weights=rows.weight))
 
     def decision(self) -> dict[str, Any] | None:
         """Return how classes are decided, and the gain of it; None if no thresholds were requested."""
