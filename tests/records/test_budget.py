@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,8 @@ from cashmere.records.budget import Budget, Deadline, parse_memory_mib, parse_se
         ("250 trials, 10 min", 600, 250),
         (42, 42, None),
         (0.5, 0.5, None),
+        (np.int64(60), 60, None),
+        (np.float32(0.5), 0.5, None),
     ],
 )
 def test_budget_is_understood(text, seconds, trials):

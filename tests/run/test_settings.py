@@ -91,6 +91,32 @@ def test_numbers_of_numpy_are_stored_as_numbers():
     assert RunSettings.from_json(stored, {}) == settings
 
 
+def test_numbers_of_numpy_are_read_like_those_of_python():
+    given = {
+        "budget": np.int64(60),
+        "memory": np.int32(512),
+        "trial_timeout": np.int16(5),
+        "max_latency": np.float32(1),
+    }
+    settings = RunSettings.from_parameters(AutoClassifier(**given).get_params())
+    assert settings.budget == Budget(seconds=60.0)
+    assert (settings.memory_mib, settings.trial_seconds, settings.max_latency) == (512.0, 5.0, 1.0)
+    with pytest.raises(InvalidParameterError, match="memory must be at least 64 MiB"):
+        RunSettings.from_parameters(AutoClassifier(memory=np.int64(4)).get_params())
+
+
+@pytest.mark.parametrize("name", ["include", "exclude"])
+def test_algorithms_may_be_named_in_any_order(name):
+    names = ["ridge", "extra_trees", "lasso", "mlp"]
+    first, again, of_set = (
+        RunSettings.from_parameters(AutoRegressor(**{name: given}).get_params() | {"random_state": 0})
+        for given in (names, names[::-1], set(names))
+    )
+    assert first.changed_in(again) is None
+    assert getattr(of_set, name) == tuple(sorted(names))
+    assert first.changed_in(replace(first, **{name: tuple(names[1:])})) is not None
+
+
 def test_rule_is_also_read_by_its_earlier_name():
     settings = RunSettings(fold_racing="forgiving")
     assert RunSettings.from_json({**settings.to_json(), "fold_racing": "incumbent"}, {}) == settings

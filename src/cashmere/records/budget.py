@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from numbers import Real
 
 from cashmere.exceptions import InvalidParameterError
 
@@ -59,7 +60,7 @@ class Budget:
         """
         if isinstance(text, Budget):
             return text
-        if isinstance(text, bool) or not isinstance(text, str | int | float):
+        if isinstance(text, bool) or not isinstance(text, str | Real):
             raise InvalidParameterError("budget", text, _EXPECTED)
         if not isinstance(text, str):
             return cls(seconds=float(text))
@@ -94,7 +95,7 @@ def parse_seconds(text: str | float, parameter: str) -> float:
         If it is not a positive duration.
     """
     expected = "a positive time such as '5ms', '60s' or '1h30m'"
-    if isinstance(text, int | float) and not isinstance(text, bool):
+    if isinstance(text, Real) and not isinstance(text, bool):
         seconds = float(text)
     elif isinstance(text, str) and text.strip() and _TIME.sub("", text.strip().lower()).strip() == "":
         seconds = sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(text.strip().lower()))
@@ -119,7 +120,7 @@ def parse_memory_mib(text: str | float, parameter: str = "memory") -> float:
     4096.0
     """
     expected = "a positive size with its unit, such as '4GiB' or '512MB'"
-    if isinstance(text, int | float) and not isinstance(text, bool):
+    if isinstance(text, Real) and not isinstance(text, bool):
         size = float(text)
     elif isinstance(text, str) and (match := _SIZE.fullmatch(text.strip().lower())):
         number, unit = float(match[1]), match[2]

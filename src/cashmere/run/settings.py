@@ -6,9 +6,10 @@ import contextlib
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +35,9 @@ from cashmere.records.trial import FOLD_RACING
 from cashmere.run.presets import BALANCED, preset_settings
 
 _DECISIONS = ("auto", "tune", "none")
+
+_WITHOUT_ORDER = ("include", "exclude")
+"""Settings whose names may be given in any order: that of the space counts."""
 
 _BUDGET = Budget(seconds=600.0)
 """Default budget of a call: ten minutes, as in the preset ``balanced``."""
@@ -125,16 +129,18 @@ _LEAST_MEMORY_MIB = 64
 
 
 def _memory(given: Any, name: str) -> float | None:
-    if isinstance(given, int | float) and 0 < given < _LEAST_MEMORY_MIB:
+    if isinstance(given, Real) and 0 < float(given) < _LEAST_MEMORY_MIB:
         advice = f"A number means MiB: write '{given:g}GiB' if these are GiB."
         raise InvalidParameterError(name, given, f"at least {_LEAST_MEMORY_MIB} MiB", advice)
     return None if given is None else parse_memory_mib(given, name)
 
 
 def _names(given: Any, name: str) -> tuple[str, ...]:
-    """Read names from a text with commas, or from a sequence of texts."""
+    """Read names from a text with commas, or from a collection of texts."""
     if given is None:
         return ()
+    if isinstance(given, Set):  # the order of its texts differs between processes
+        given = sorted(given, key=str)
     names = given.split(",") if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(each, str) for each in names):
         raise InvalidParameterError(name, given, "names of algorithms: a list, or a text with commas")
@@ -428,7 +434,8 @@ class RunSettings:
         for name, given in inputs().items():
             before, now = getattr(self, name), getattr(other, name)
             is_resolved = name == "resampling" and now == "auto"  # decided when the run was created
-            if given.fixed and before != now and not is_resolved:
+            is_same = before == now or (name in _WITHOUT_ORDER and set(before) == set(now))
+            if given.fixed and not is_same and not is_resolved:
                 return name, before, now
         return None
 
