@@ -13,7 +13,13 @@ from cashmere import AutoClassifier, Predictor
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.ensembles import StackedEnsemble, WeightedEnsemble
-from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, RunDirectoryError, RunLockedError
+from cashmere.exceptions import (
+    IncompatibleParametersError,
+    InvalidParameterError,
+    MetricError,
+    RunDirectoryError,
+    RunLockedError,
+)
 from cashmere.model.description import describe_model
 from cashmere.model.first_load import check_first_load
 from cashmere.run import RunDirectory, refine_run
@@ -107,6 +113,29 @@ def test_another_metric_chooses_and_tunes_thresholds(folder, front, tmp_path):
     assert model.information["decision"]["metric"] == "balanced_accuracy"
     assert 0.5 < refined.after["score"] <= 1
     assert refined.before["score"] is None
+
+
+def test_trials_for_which_a_custom_metric_fails_are_left_out(folder, front):
+    with RunStore(folder, read_only=True) as store:
+        numbers = [row["number"] for row in store.rows() if row["loss"] is not None]
+    judged = []
+
+    def fails_first(truth, predicted):
+        judged.append(1)
+        if len(judged) == 1:
+            raise ValueError("too few")
+        return float(np.mean(truth == predicted))
+
+    with pytest.warns(UserWarning, match=r"'fails_first' failed for 1 trial, left out here\. .*ValueError: too few"):
+        refined = refine_run(folder, metric=fails_first, out=folder.with_name("without-first"))
+    members = {number for trials in refined.front["trials"] for number in trials}
+    assert members and numbers[0] not in members
+
+    def fails(truth, predicted):
+        raise ValueError("never")
+
+    with pytest.raises(MetricError, match="ValueError: never"):
+        refine_run(folder, metric=fails)
 
 
 def test_another_threshold_keeps_the_ensemble(folder, tmp_path):

@@ -26,7 +26,13 @@ from cashmere.data.target_hints import frequent_class_hint
 from cashmere.ensembles.limits import Limit
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric
-from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, RunDirectoryError, TargetWarning
+from cashmere.exceptions import (
+    IncompatibleParametersError,
+    InvalidParameterError,
+    MetricError,
+    RunDirectoryError,
+    TargetWarning,
+)
 from cashmere.export.inputs import check_columns_convert
 from cashmere.model.archives import dump_fold_models
 from cashmere.model.files import save_model
@@ -121,7 +127,8 @@ def refine_run(
     max_size : str or float, optional
         Largest size of the model folder, such as ``"10MB"``; a number means MiB.
     metric : str or callable, optional
-        Metric for which ensembles are selected; by default that of the run.
+        Metric for which ensembles are selected; by default that of the run. Trials for which a function raises an error
+        are left out, with a warning.
     ensemble : {"selection", "bagging", "stacking", "best"}, optional
         How members are chosen and combined. Limits require ``"selection"``, which is the default.
     decision_threshold : {"auto", "tune", "none"} or float, optional
@@ -151,6 +158,8 @@ def refine_run(
         If no ensemble keeps a limit; the message says which limit the smallest or fastest one keeps.
     ConversionError
         If columns cannot be converted to ONNX.
+    MetricError, UnknownNameError
+        If there is no such metric, it does not fit the task, or its function fails for every trial.
     IncompatibleParametersError
         If a limit is given for a method other than selection, or for a latency that cannot be measured.
     """
@@ -495,15 +504,27 @@ def _new_folder(run_folder: Path, out: str | Path | None) -> Path:
 
 
 def _judged(run: RunDirectory, metric: Metric, pool: ValidationPool) -> History:
-    """Return the trials; for another metric than that of the run, with their losses on all rows together."""
+    """Return the trials; for another metric than that of the run, with their losses on all rows together.
+
+    Trials for which a custom metric fails are left out, as they would have failed in a search; a warning counts them.
+    """
     stored = run.store.load(run.space.configuration_space)
     observations = [stored[row["number"]] for row in run.store.rows()]
     if metric is run.metric:
         return History(observations=tuple(observations))
-    judged = []
+    judged, failures = [], []
     for each in observations:
         if each.predictions is not None and each.succeeded:
-            loss = metric.loss(pool.y, pool.take(each.predictions), pool.weight)
+            try:
+                loss = metric.loss(pool.y, pool.take(each.predictions), pool.weight)
+            except MetricError as error:
+                failures.append(error)
+                continue
             each = replace(each, outcome=replace(each.outcome, loss=float(loss)))
         judged.append(each)
+    if failures and not any(each.succeeded for each in judged):
+        raise failures[0]
+    if failures:
+        text = f"The metric {metric.name!r} failed for {counted(len(failures), 'trial')}, left out here. {failures[0]}"
+        warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     return History(observations=tuple(judged))
