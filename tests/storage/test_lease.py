@@ -235,8 +235,8 @@ def test_directory_that_was_taken_over_is_not_removed(run):
     old._lease._released.set()
     time.sleep(1.5 * LEASE)
     with RunStore(run) as store:
-        with pytest.raises(LeaseLostError):
-            old.close_to_remove()
+        with pytest.raises(LeaseLostError), old.closed_to_remove():
+            raise AssertionError("must not be removed")
         stored(store, 0, 1)
 
 

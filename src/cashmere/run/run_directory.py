@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import shutil
 import time
 import uuid
 import warnings
@@ -337,11 +336,11 @@ class RunDirectory:
                     "versions": versions(),
                 },
             )
-        except BaseException:
+        except BaseException as error:
             if store is not None:
-                store.close()
-            if is_new:
-                shutil.rmtree(folder, ignore_errors=True)
+                _discard(store, with_folder=is_new)
+            elif is_new and not isinstance(error, RunDirectoryError):  # which may say that another process has begun
+                _discard_unopened(folder)
             raise
         run._has_made_folder = is_new
         return run
@@ -452,8 +451,7 @@ class RunDirectory:
 
     def discard(self) -> None:
         """Remove the files that `create` has made, for want of a trial to keep; the run cannot be used afterwards."""
-        self.store.close_to_remove()
-        remove_run(self.folder, with_folder=self._has_made_folder)
+        _discard(self.store, with_folder=self._has_made_folder)
 
     def __enter__(self) -> Self:
         return self
@@ -642,6 +640,18 @@ class RunDirectory:
 
     def _keep_goal(self, goal: Goal) -> None:
         self.store.set_fact("goal", goal.to_json())
+
+
+def _discard(store: RunStore, *, with_folder: bool) -> None:
+    """Remove the run of a store, unless another process has taken it over; only the error before counts."""
+    with contextlib.suppress(OSError, RunDirectoryError), store.closed_to_remove():
+        remove_run(store.folder, with_folder=with_folder)
+
+
+def _discard_unopened(folder: Path) -> None:
+    """Remove a new folder in which opening the store was interrupted, unless it is now that of another process."""
+    with contextlib.suppress(OSError, RunDirectoryError):
+        _discard(RunStore(folder, new=True), with_folder=True)
 
 
 def _check_opening(settings: RunSettings, space: Space) -> None:

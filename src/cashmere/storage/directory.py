@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from collections.abc import Mapping
@@ -141,19 +142,25 @@ def remove_run(folder: Path, *, with_folder: bool) -> None:
     Parameters
     ----------
     folder : Path
-        The run directory, which no process has open.
+        The run directory, within `RunStore.closed_to_remove`.
     with_folder : bool
         Whether to remove the folder as well, with everything in it.
     """
     (folder / "run.json").unlink(missing_ok=True)  # first: without it the folder is no run
-    if with_folder:
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    for path in folder.iterdir():
-        if path.name in SUB_FOLDERS and not path.is_symlink():
+    for path in sorted(folder.iterdir(), key=_removed_late):
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder and (with_folder or path.name in SUB_FOLDERS):
             shutil.rmtree(path, ignore_errors=True)
-        elif _is_file(path.name):
+        elif not is_folder and (with_folder or _is_file(path.name)):
             path.unlink(missing_ok=True)
+    if with_folder:
+        with contextlib.suppress(OSError):  # another process may have just begun a run in it
+            folder.rmdir()
+
+
+def _removed_late(path: Path) -> tuple[bool, int]:
+    """Order locks last, that of the first epoch at the end: without them, another process may begin a run."""
+    return path.name.startswith("lock"), -(epoch_of_file(path.name) or 0)
 
 
 def check_sub_folders(folder: Path) -> None:

@@ -83,6 +83,7 @@ class Lease:
 
     def __init__(self, folder: Path, epoch: int, lock: FileLock, record: _Record) -> None:
         self._folder, self.epoch, self._lock, self._record = folder, epoch, lock, record
+        self._lock_of_end: FileLock | None = None
         self._released = threading.Event()
         self._renewing = threading.Thread(target=self._renew, name="cashmere-lease", daemon=True)
         self._renewing.start()
@@ -156,14 +157,18 @@ class Lease:
             )
 
     def end_directory(self) -> None:
-        """Begin another epoch that nobody will write, so that the directory can be removed.
+        """Begin another epoch that nobody will write, so that the directory can be removed before `release`.
 
         Raises
         ------
         LeaseLostError
             If another process has become the writer.
         """
+        # Without the lock, a process on this machine would take the lease for one that was left behind.
+        self._lock_of_end = _lock(self._folder, self.epoch + 1)
         try:
+            if self._lock_of_end is None:
+                raise RunLockedError(self._folder, "is being taken over by another process. Wait for it to end.")
             _make(self._folder, self.epoch + 1, self._record)
         except RunLockedError:
             self.check()
@@ -179,7 +184,9 @@ class Lease:
             path = lease_path(self._folder, self.epoch)
             if (found := _read(path)) is not None and found["token"] == self._record["token"]:
                 path.unlink()
-        self._lock.release()
+        for lock in (self._lock, self._lock_of_end):
+            if lock is not None:
+                lock.release()
 
     def _renew(self) -> None:
         while not self._released.wait(self._record["seconds"] / _RENEWALS):

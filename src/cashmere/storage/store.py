@@ -192,8 +192,9 @@ class RunStore:
             with write_failures_explained(self.folder):
                 self._lease.check()
 
-    def close_to_remove(self) -> None:
-        """Close the store of a directory that will be removed, so that no other process can take it over.
+    @contextlib.contextmanager
+    def closed_to_remove(self) -> Iterator[None]:
+        """Close the store while the block removes the directory, where no other process can begin meanwhile.
 
         Raises
         ------
@@ -203,6 +204,8 @@ class RunStore:
         try:
             if self._lease is not None:
                 self._lease.end_directory()
+                self._database.close()
+            yield
         finally:
             self.close()
 
