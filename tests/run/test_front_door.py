@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from cashmere import AutoClassifier, AutoRegressor
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.row_structure import RowStructure, StructureKind
-from cashmere.exceptions import NoSuccessfulTrialError, RunDirectoryError
+from cashmere.exceptions import IncompatibleParametersError, MetricError, NoSuccessfulTrialError, RunDirectoryError
 from cashmere.records.budget import Budget
 from cashmere.records.order import NOT_REPEATABLE, Order
 from cashmere.run import RunSettings, StopReason, continue_run, fit_run
@@ -188,6 +189,36 @@ def test_interrupt_while_workers_start_leaves_no_run(tmp_path, monkeypatch):
         fit_run(tmp_path / "run", X, y, settings, progress=Display)
     assert not (tmp_path / "run").exists()
     assert len(closed) == 1
+
+
+def test_run_that_fails_while_it_is_prepared_leaves_nothing(tmp_path, monkeypatch):
+    def picky(truth, predicted):
+        if np.ptp(predicted) == 0:
+            raise ValueError("constant predictions")
+        return float(np.corrcoef(truth, predicted)[0, 1])
+
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["a", "b"])
+    settings = RunSettings(budget=Budget(trials=1), isolation="none", resampling="holdout", include=("ridge",))
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "new", tmp_path / "empty"):
+        with pytest.raises(MetricError, match="constant predictions"):
+            fit_run(folder, X, X["a"], replace(settings, metric=picky))
+    monkeypatch.setattr("cashmere.run.run_directory._save_sample", lambda path, sample: None)
+    with pytest.raises(IncompatibleParametersError, match="max_latency cannot be used with this table"):
+        fit_run(tmp_path / "new", X, X["a"], replace(settings, max_latency=0.005))
+    assert not (tmp_path / "new").exists() and not list((tmp_path / "empty").iterdir())
+    assert fit_run(tmp_path / "new", X, X["a"], settings, resume=True, report=False).n_new == 1
+
+
+def test_full_disk_before_the_search_is_named_although_the_run_is_removed(tmp_path, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    monkeypatch.setattr("cashmere.run.session.prepare", full)
+    with pytest.raises(RunDirectoryError, match=r"its disk is full\. Free some space, then start the run again\."):
+        fit_run(tmp_path / "run", X, y, RunSettings(budget=Budget(trials=1), isolation="none"))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_call_without_time_for_trials_keeps_the_cross_fitted_loss(tmp_path):

@@ -14,7 +14,6 @@ from cashmere.base.arrays import IntArray
 from cashmere.base.sklearn_settings import default_sklearn, with_default_sklearn
 from cashmere.data.parquet import return_freed_memory
 from cashmere.data.row_structure import RowStructure
-from cashmere.exceptions import BudgetTooShortError
 from cashmere.execution.cluster import Cluster
 from cashmere.execution.engines import open_cluster
 from cashmere.execution.fork_server import expect_workers
@@ -90,12 +89,15 @@ def fit_run(
     DataError, MetricError, UnknownNameError, InvalidParameterError, IncompatibleParametersError
         If the table, the target or a setting cannot be used.
     BudgetTooShortError
-        If the time ends before a large table is prepared. Nothing of the run is kept then, nor after Ctrl+C before the
-        search begins.
+        If the time ends before a large table is prepared.
     NoSuccessfulTrialError
         If trials were run and every one failed.
     ClusterError, MissingDependencyError
         If the cluster cannot be used, or is lost.
+
+    Notes
+    -----
+    A new run that ends before its search begins, by an error or by Ctrl+C, leaves nothing behind.
     """
     refuse_url(folder)
     deadline = Deadline(settings.budget.seconds, already_spent=already_spent)
@@ -211,8 +213,8 @@ def _work(
         session = Session(run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load)
         has_begun = True
         return session.finish(session.search())
-    except (KeyboardInterrupt, BudgetTooShortError):
-        if is_new and not has_begun:
+    except BaseException:
+        if is_new and not has_begun:  # the corrected call may then use the same directory
             executor.shutdown()
             run.discard()
             write = None

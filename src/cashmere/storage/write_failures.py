@@ -42,17 +42,24 @@ def _is_about(error: OSError | sqlite3.OperationalError, folder: Path) -> bool:
 
 
 def _explanation(error: OSError | sqlite3.OperationalError, folder: Path) -> str:
-    again = f"continue with `cashmere resume {folder}`: trials that have finished are kept"
-    if not (folder / "run.json").exists():
-        if not folder.exists():
-            return moved(_reason(error))
-        again = "start the run again"
+    if (folder / "run.json").exists():
+        return _advice(error, f"continue with `cashmere resume {folder}`: trials that have finished are kept")
+    if not folder.exists() and not _is_for_space(error):  # a run that has not begun is removed if the disk is full
+        return moved(_reason(error))
+    return _advice(error, "start the run again")
+
+
+def _advice(error: OSError | sqlite3.OperationalError, again: str) -> str:
     number = getattr(error, "errno", None)
-    if number in _NO_SPACE or "is full" in str(error):
+    if _is_for_space(error):
         return f"cannot be written, because its disk is full. Free some space, then {again}."
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) or "readonly" in str(error):
         return f"cannot be written ({_reason(error)}). Permit writing, then {again}."
     return f"cannot be written ({_reason(error)}). Check its disk, then {again}."
+
+
+def _is_for_space(error: OSError | sqlite3.OperationalError) -> bool:
+    return getattr(error, "errno", None) in _NO_SPACE or "is full" in str(error)
 
 
 def moved(reason: str) -> str:
