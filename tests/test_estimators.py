@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import pickle
 import time
 import warnings
@@ -481,6 +482,21 @@ def test_nothing_is_printed_and_no_directory_is_left(tmp_path, monkeypatch, capf
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     quick(isolation="process", budget="3trials").fit(*load_iris(return_X_y=True))
     assert capfd.readouterr() == ("", "")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("cashmere-")]
+
+
+def test_full_disk_of_a_temporary_run_promises_nothing(tmp_path, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("cashmere.storage.store._write_predictions", full)
+    with pytest.raises(RunDirectoryError) as caught:
+        quick(space=linear_space).fit(*load_iris(return_X_y=True))
+    assert str(caught.value).endswith(
+        "cannot be written, because its disk is full. Free some space, then fit again; finished trials are only kept "
+        "in a run_directory."
+    )
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("cashmere-")]
 
 

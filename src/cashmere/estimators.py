@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,6 +34,7 @@ from cashmere.run.notebook_progress import NotebookProgress, runs_in_kernel
 from cashmere.run.progress import PlainLines, Progress, Silence
 from cashmere.run.setting_names import check_names
 from cashmere.storage.trial_tables import failures_table, leaderboard
+from cashmere.storage.write_failures import temporary_run_explained
 
 if TYPE_CHECKING:
     from cashmere.evaluation.metrics import Metric
@@ -174,20 +176,21 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         names = None if feature_names(X) is None else np.array(frame.columns, dtype=object)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
         try:
-            finished = fit_run(
-                folder,
-                frame,
-                y,
-                settings,
-                weight=sample_weight,
-                structure=structure,
-                executor=self.executor,
-                named=has_labels(X),
-                resume=self.resume,
-                report=self.run_directory is not None,
-                already_spent=clock.elapsed,
-                progress=_display(self.verbose),
-            )
+            with nullcontext() if self.run_directory is not None else temporary_run_explained(folder):
+                finished = fit_run(
+                    folder,
+                    frame,
+                    y,
+                    settings,
+                    weight=sample_weight,
+                    structure=structure,
+                    executor=self.executor,
+                    named=has_labels(X),
+                    resume=self.resume,
+                    report=self.run_directory is not None,
+                    already_spent=clock.elapsed,
+                    progress=_display(self.verbose),
+                )
             if finished.rows and finished.n_new == 0 and finished.stop_reason is StopReason.TIME:
                 text = "No further trial finished in this time: the run is as before. Give it a larger budget."
                 warnings.warn(text, UserWarning, stacklevel=level_of_caller())

@@ -34,6 +34,25 @@ def write_failures_explained(folder: Path) -> Iterator[None]:
         raise RunDirectoryError(folder, _explanation(error, folder)) from error
 
 
+@contextmanager
+def temporary_run_explained(folder: Path) -> Iterator[None]:
+    """Say of a temporary run that cannot be written what is true of it: nothing is kept.
+
+    Raises
+    ------
+    RunDirectoryError
+        The one of the block, with other advice if writing has failed.
+    """
+    try:
+        yield
+    except RunDirectoryError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError | sqlite3.OperationalError):
+            raise
+        again = "fit again; finished trials are only kept in a run_directory"
+        raise RunDirectoryError(folder, _advice(cause, again)) from cause
+
+
 def _is_about(error: OSError | sqlite3.OperationalError, folder: Path) -> bool:
     if isinstance(error, sqlite3.OperationalError) or error.errno in _OF_THE_DISK:
         return True
