@@ -20,7 +20,6 @@ from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
-from cashmere.base.text import is_dotted_path
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.class_weights import weights_of_rows
 from cashmere.data.fold import validation_rows
@@ -77,6 +76,7 @@ from cashmere.records.space_names import present_space_name
 from cashmere.run.goal import Goal, Spent
 from cashmere.run.haste import haste
 from cashmere.run.members_opening import opening_of_members
+from cashmere.run.own_objects import checked_objects
 from cashmere.run.settings import RunSettings
 from cashmere.space.convertible import convertible
 from cashmere.space.named.registry import make_space
@@ -363,32 +363,15 @@ class RunDirectory:
         Raises
         ------
         RunDirectoryError
-            If the folder is not a run directory, or a custom object is missing.
+            If the folder is not a run directory, or a custom object is missing or another one than at the start.
         CorruptStoreError
             If a file is damaged.
         """
-        folder, own_objects = Path(folder), own_objects or {}
+        folder = Path(folder)
         run_json = folder / "run.json"
         content = read_run_json(folder)
         stored = content.get("settings", {})
-        path = stored.get("strategy") if is_dotted_path(stored.get("strategy")) else None
-        missing = (set(stored.get("own_objects") or ()) | ({"strategy"} if path else set())) - own_objects.keys()
-        if "strategy" in missing and not searches:
-            own_objects = {**own_objects, "strategy": "random"}
-            missing.remove("strategy")
-        if missing:
-            advice = (
-                "Resume it from Python with the same object: "
-                "AutoClassifier(..., run_directory=..., resume=True).fit(X, y)."
-            )
-            if not searches:
-                objects = ", ".join(f"{name!r}: ..." for name in sorted(missing))
-                advice = f"Pass the same object in Python: refine_run(folder, own_objects={{{objects}}})."
-            if path and missing == {"strategy"}:
-                advice = f"If you trust it, name it again: cashmere resume {folder} --strategy {path}"
-            raise RunDirectoryError(folder, f"was started with a custom {' and '.join(sorted(missing))}. {advice}")
-        if isinstance(given := own_objects.get("strategy"), str) and searches and given != stored.get("strategy"):
-            raise RunDirectoryError(folder, f"was started with the strategy {stored.get('strategy')}, not {given}.")
+        own_objects = checked_objects(folder, stored, own_objects or {}, searches=searches)
         settings = _stored_settings(run_json, stored, own_objects)
         schema, target = _stored_schema(folder)
         warn_of_versions(run_json, content.get("versions", {}))

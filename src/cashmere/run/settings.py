@@ -489,14 +489,6 @@ class RunSettings:
         found = {n: repr(v) for n in names if (v := getattr(self, n)) is not None and not isinstance(v, str)}
         return found | ({"strategy": str(self.strategy)} if is_dotted_path(self.strategy) else {})
 
-    @property
-    def _custom_scale(self) -> dict[str, Any]:
-        """Name and direction of a custom metric."""
-        if self.metric is None or isinstance(self.metric, str):
-            return {}
-        metric = self.metric if isinstance(self.metric, Metric) else metric_from_callable(self.metric)
-        return {"metric_name": metric.name, "metric_greater_is_better": metric.greater_is_better}
-
     def to_json(self) -> dict[str, Any]:
         """Return plain data; custom objects become descriptions and are listed under ``own_objects``.
 
@@ -506,9 +498,15 @@ class RunSettings:
             **{f.name: _plain(getattr(self, f.name)) for f in fields(self)},
             "budget": str(self.budget),
             **self.own_objects,
-            **self._custom_scale,
+            **({} if self.metric is None or isinstance(self.metric, str) else scale_of(self.metric)),
             "own_objects": sorted(self.own_objects),
         }
+
+
+def scale_of(metric: Metric | Callable[..., float]) -> dict[str, Any]:
+    """Return name and direction of a custom metric, as ``run.json`` keeps them."""
+    metric = metric if isinstance(metric, Metric) else metric_from_callable(metric)
+    return {"metric_name": metric.name, "metric_greater_is_better": metric.greater_is_better}
 
 
 def _plain(value: Any) -> Any:
