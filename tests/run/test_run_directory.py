@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
@@ -88,3 +90,27 @@ def test_error_counts_more_than_a_lost_lease(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         create(tmp_path / "run", check=fail)
     assert (tmp_path / "run").exists()
+
+
+WEIGHT = np.linspace(1.0, 2.0, len(Y))
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("before", [None, WEIGHT])
+def test_other_weights_are_refused(tmp_path, before, class_weight):
+    settings = replace(SETTINGS, class_weight=class_weight, exclude=("knn",))  # it cannot learn from weights
+    create(tmp_path / "run", settings, weight=before).store.close()
+    with RunDirectory.open(tmp_path / "run") as run:
+        for other in (1 / WEIGHT, WEIGHT[::-1], np.where(Y == 0, 2.0, 1.0), None if before is not None else WEIGHT):
+            with pytest.raises(RunDirectoryError, match="other weights of the rows"):
+                run.check_same(X, Y, settings, weight=other)
+
+
+def test_only_ratios_of_weights_count_whatever_the_order_of_the_rows(tmp_path):
+    create(tmp_path / "run", weight=WEIGHT).store.close()
+    create(tmp_path / "equal", weight=np.full(len(Y), 3.0)).store.close()
+    order = np.random.default_rng(0).permutation(len(Y))
+    with RunDirectory.open(tmp_path / "run") as run:
+        run.check_same(X.iloc[order], Y.iloc[order], SETTINGS, weight=WEIGHT[order] / 7)
+    with RunDirectory.open(tmp_path / "equal") as run:
+        run.check_same(X, Y, SETTINGS)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
 
-from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
@@ -575,6 +575,12 @@ class RunDirectory:
                 self.folder,
                 "was started with other rows than X and y hold. Use resume=False and another run_directory.",
             )
+        if not _equal_weights(self.rows.weight, rows.weight):
+            raise RunDirectoryError(
+                self.folder,
+                "was started with other weights of the rows than sample_weight gives. Use those from before, or "
+                "resume=False and another run_directory.",
+            )
         structures = [each.structure for each in (self.rows, rows) if each.structure is not None]
         if len(structures) == 2 and not structures[0].equals(structures[1]):
             raise RunDirectoryError(
@@ -682,6 +688,13 @@ def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSe
         return weight
     of_classes = weights_of_rows(codes, target, settings.class_weight)
     return of_classes if weight is None else of_classes * check_weight(weight, len(codes))
+
+
+def _equal_weights(one: Float64 | None, other: Float64 | None) -> bool:
+    """Return whether weights of mean 1 are equal; their last digits depend on the order in which rows were given."""
+    if one is None or other is None:
+        return one is other
+    return np.allclose(one, other, rtol=1e-9, atol=0.0)
 
 
 def _chosen_from(space: Space, settings: RunSettings) -> Space:
