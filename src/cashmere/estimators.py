@@ -468,6 +468,7 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         Keep the run in this directory, including its report. By default the run is temporary and is removed.
     resume : bool
         Continue the run in `run_directory` if there is one; a budget of trials then includes the finished ones.
+        `isolation` is then that of this call, as are `n_workers`, `memory` and `trial_timeout` unless they are None.
     random_state : int, RandomState, Generator or None
         Seed for all randomness; None draws one.
     verbose : int

@@ -16,6 +16,7 @@ from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.exceptions import IncompatibleParametersError, MetricError, NoSuccessfulTrialError, RunDirectoryError
+from cashmere.execution.in_process import InProcessExecutor
 from cashmere.records.budget import Budget
 from cashmere.records.order import NOT_REPEATABLE, Order
 from cashmere.run import RunSettings, StopReason, continue_run, fit_run
@@ -189,6 +190,32 @@ def test_interrupt_while_workers_start_leaves_no_run(tmp_path, monkeypatch):
         fit_run(tmp_path / "run", X, y, settings, progress=Display)
     assert not (tmp_path / "run").exists()
     assert len(closed) == 1
+
+
+def test_resume_uses_the_workers_and_limits_that_it_is_given(tmp_path, monkeypatch):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    first = RunSettings(
+        budget=Budget(trials=1), resampling="holdout", n_workers=2, memory_mib=800.0, isolation="process"
+    )
+    RunDirectory.create(tmp_path / "run", X, y, first).store.close()
+    used = []
+
+    def make_executor(settings, budget, **options):
+        used.append(settings)
+        return InProcessExecutor()
+
+    monkeypatch.setattr("cashmere.run.front_door.make_executor", make_executor)
+    again = {"resume": True, "report": False, "load": False}
+    fit_run(tmp_path / "run", X, y, replace(first, n_workers=None, memory_mib=None, trial_seconds=60.0), **again)
+    changed = replace(first, budget=Budget(trials=2), n_workers=5, memory_mib=900.0, isolation="none")
+    fit_run(tmp_path / "run", X, y, changed, **again)
+    limits = [(each.n_workers, each.memory_mib, each.trial_seconds, each.isolation) for each in used]
+    assert limits == [(2, 800.0, 60.0, "process"), (5, 900.0, None, "none")]
+    assert {each.lookahead_of_study for each in used} == {first.lookahead_of_study}
+    with pytest.raises(RunDirectoryError, match=r"a lookahead of 8, .* more than 8 workers; got 9"):
+        fit_run(tmp_path / "run", X, y, replace(first, n_workers=9), **again)
+    with RunDirectory.open(tmp_path / "run") as run:
+        assert run.settings == first  # those of the first call are kept
 
 
 def test_run_that_fails_while_it_is_prepared_leaves_nothing(tmp_path, monkeypatch):

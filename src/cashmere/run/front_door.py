@@ -59,7 +59,8 @@ def fit_run(
     y : (n_rows,) array-like
         Target.
     settings : RunSettings
-        Settings of the run. A budget of trials includes those of earlier calls; a budget of seconds is for this call.
+        Settings of the run. A budget of trials includes those of earlier calls; a budget of seconds is for this call,
+        and so are isolation and, unless they are None, `n_workers`, `memory_mib` and `trial_seconds`.
     weight : (n_rows,) array-like, optional
         Row weights, at least 0; only their ratios count.
     structure : RowStructure, optional
@@ -71,7 +72,8 @@ def fit_run(
     named : bool
         Whether the columns have names of their own.
     resume : bool
-        Continue the run in the folder if there is one; the table and settings must be the same as at its start.
+        Continue the run in the folder if there is one; the table and all other settings must be the same as at its
+        start.
     report : bool
         Whether to write the report, also after an error.
     load : bool
@@ -110,13 +112,14 @@ def fit_run(
         open_cluster(executor, n_threads=settings.workers) as cluster,
         write_failures_explained(Path(folder)),
     ):
-        settings = settings_on(cluster, settings)
+        given, settings = settings, settings_on(cluster, settings)
         if resume and (Path(folder) / "run.json").exists():
             run = RunDirectory.open(folder, {name: getattr(settings, name) for name in settings.own_objects})
             with run:
-                if cluster is None:
+                if cluster is None and given.n_workers is None:
                     run.check_workers()
                 run.check_same(frame, y, settings, weight=weight, structure=structure)
+                run.take_limits(given)
                 run.set_goal(settings.budget)
                 return _work(run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load)
         with RunDirectory.create(

@@ -61,6 +61,7 @@ from cashmere.exceptions import (
     IncompatibleParametersError,
     InvalidParameterError,
     LeftOutWarning,
+    LookaheadError,
     MissingDependencyError,
     RowStructureWarning,
     RunDirectoryError,
@@ -431,6 +432,28 @@ class RunDirectory:
                 f"asks for {self.settings.workers} workers; this machine can run {most}. Resume the run on a larger "
                 "machine, or on a cluster with --scheduler.",
             )
+
+    def take_limits(self, settings: RunSettings) -> None:
+        """Use the isolation, workers and limits of a resuming call; ``run.json`` keeps those of the first.
+
+        Parameters
+        ----------
+        settings : RunSettings
+            Settings of the call; where they are None, those of the run stay.
+
+        Raises
+        ------
+        RunDirectoryError
+            If there are more workers than the lookahead of the run.
+        """
+        try:
+            self.settings = self.settings.with_limits_of(settings)
+        except LookaheadError as error:
+            raise RunDirectoryError(
+                self.folder,
+                f"was started with a lookahead of {error.lookahead}, so it cannot use more than {error.lookahead} "
+                f"workers; got {error.n_open}. Use fewer.",
+            ) from error
 
     def discard(self) -> None:
         """Remove the files that `create` has made, for want of a trial to keep; the run cannot be used afterwards."""

@@ -439,6 +439,20 @@ class RunSettings:
                 return name, before, now
         return None
 
+    def with_limits_of(self, call: RunSettings) -> RunSettings:
+        """Return these settings for a resuming call: with its isolation, and its workers and limits where it has any.
+
+        The lookahead stays what it was, because the decisions of the run depend on it.
+
+        Raises
+        ------
+        LookaheadError
+            If the call has more workers than the lookahead.
+        """
+        limits = {name: getattr(call, name) for name in ("n_workers", "memory_mib", "trial_seconds")}
+        given = {name: value for name, value in limits.items() if value is not None}
+        return replace(self, lookahead=self.lookahead_of_study, isolation=call.isolation, **given)
+
     def check_task(self, task_type: TaskType) -> None:
         """Raise an error if a decision threshold or monotone columns do not fit the task.
 
