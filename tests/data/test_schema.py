@@ -325,6 +325,14 @@ def test_rows_can_be_chosen_while_coding():
     assert [list(text) for text in chosen.texts] == [list(text) for text in expected.texts]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "Float32", "int8", "bool"])
+@pytest.mark.parametrize("compact", [False, True])
+def test_rows_of_a_single_column_can_be_chosen(dtype, compact):
+    frame = pd.DataFrame({"n": pd.Series([0, 1, 0]).astype(dtype)})
+    chosen = infer_schema(frame).code(frame, rows=np.array([1, 0, 1]), compact=compact)
+    assert chosen.values.tolist() == [[1], [0], [1]]
+
+
 def test_compact_values_are_what_learners_see():
     frame = pd.DataFrame(
         {"n": [1e300, np.nan, 0.1, -1e300], "c": list("abca"), "d": pd.to_datetime(["2020-01-02"] * 4)}

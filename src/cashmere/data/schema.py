@@ -455,7 +455,7 @@ def _place(coded: FloatArray, rows: IntArray | None, column: FloatArray) -> None
         np.clip(coded, -LARGEST, LARGEST, out=coded)
     if rows is None:
         column[:] = coded
-    elif column.flags.c_contiguous:
+    elif column.flags.c_contiguous and column.dtype == coded.dtype:  # np.take converts no types
         np.take(coded, rows, out=column, mode="clip")  # unlike "raise", writes to the column without a buffer
     else:
         column[:] = coded[rows]
