@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.data.dates import DateNotation, find_notation, read_dates
+from cashmere.data.dates import DateNotation, find_notation, read_dates, read_moments
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.schema import ColumnKind, TableSchema, infer_schema, read_times
 from cashmere.data.unknown_values import unknown_values_hint
@@ -196,6 +196,31 @@ def test_a_notation_needs_dates():
     stored["columns"][0]["notation"] = "of the moon"
     with pytest.raises(ValueError, match="of the moon"):
         TableSchema.from_json(stored)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("2024-12-31T23:05:09.250+02:00", "2024-12-31T21:05:09.25"),
+        ("2024-12-31 22:30 -0530", "2025-01-01T04:00"),
+        ("2024-12-31 23:05Z", "2024-12-31T23:05"),
+        ("2024-12-31+01:00", "2024-12-30T23:00"),
+        ("31 Dec 2024 -05:00", "2024-12-31T05:00"),
+        ("31-Dec-2024", "2024-12-31"),  # ends like an offset
+        ("Dec-2024", "2024-12-01"),
+        ("2024-02", "2024-02-01"),
+        ("-0500", "NaT"),
+    ],
+)
+def test_moments_heed_offsets(written, expected):
+    np.testing.assert_array_equal(read_moments(text(written)), np.array([expected], dtype="datetime64[us]"))
+
+
+def test_years_last_are_no_offsets():
+    np.testing.assert_array_equal(
+        read_moments(text("31-12-2024", "31-12-2024 10:00+01:00"), DAY_FIRST),
+        np.array(["2024-12-31", "2024-12-31T09:00"], dtype="datetime64[us]"),
+    )
 
 
 def test_rows_are_ordered_by_dates_in_any_notation():

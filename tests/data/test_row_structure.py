@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -57,7 +58,21 @@ def test_moments_are_numbered_in_ascending_order(values):
 
 def test_an_hour_that_is_repeated_in_autumn_keeps_its_order():
     hours = pd.date_range("2024-10-26 23:00", periods=4, freq="h", tz="UTC").tz_convert("Europe/Berlin")
-    assert RowStructure.from_values(pd.Series(hours), TIME).codes.tolist() == [0, 1, 2, 3]
+    moments = [hour.to_pydatetime() for hour in hours]
+    in_zone = [moment.astimezone(ZoneInfo("Europe/Berlin")) for moment in moments]
+    for values in (pd.Series(hours), list(hours), in_zone, [hour.isoformat() for hour in hours]):
+        assert RowStructure.from_values(values, TIME).codes.tolist() == [0, 1, 2, 3]
+
+
+OFFSETS = ["2024-01-01T00:30:00+01:00", "2024-01-01T00:00:00Z", "2023-12-31 18:59:59 -0500", "2024-01-01 00:00"]
+
+
+@pytest.mark.parametrize(
+    "values", [OFFSETS, [pd.Timestamp(text) for text in OFFSETS], [*map(pd.Timestamp, OFFSETS[:2]), *OFFSETS[2:]]]
+)
+def test_moments_of_several_offsets_are_ordered_in_utc(values):
+    assert RowStructure.from_values(values, TIME).codes.tolist() == [0, 2, 1, 2]
+    assert RowStructure.from_values(values, TIME, gap="20m").known.tolist() == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -333,6 +333,13 @@ def test_rows_of_a_single_column_can_be_chosen(dtype, compact):
     assert chosen.values.tolist() == [[1], [0], [1]]
 
 
+def test_equal_moments_of_several_zones_keep_their_hours():
+    moment = pd.Timestamp("2024-01-01 12:00", tz="UTC")
+    frame = pd.DataFrame({"d": pd.Series([moment, moment.tz_convert("Asia/Tokyo")] * 2, dtype=object)})
+    schema = infer_schema(frame)
+    assert schema.code(frame).values[:, schema.value_names.index("d.hour")].tolist() == [12, 21] * 2
+
+
 def test_compact_values_are_what_learners_see():
     frame = pd.DataFrame(
         {"n": [1e300, np.nan, 0.1, -1e300], "c": list("abca"), "d": pd.to_datetime(["2020-01-02"] * 4)}

@@ -44,6 +44,9 @@ _USUAL = (
 _OFFSET = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
 """What pandas reads much faster, and what has to be left out before."""
 
+_HOURS_AND_MINUTES = r"(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2})\Z"
+"""An offset other than Z."""
+
 _MOST_AGAINST = 0.1
 """How many dates may be dates in the other order only, as a share of those that are so in the chosen order only."""
 
@@ -88,6 +91,32 @@ def read_dates(texts: pd.Series[str], notation: DateNotation = DateNotation.YEAR
     ['2024-12-31T23:59', '2024-12-31T14:30', '2024-02-01T00:00', 'NaT']
     """
     return _read(texts, notation)[0]
+
+
+def read_moments(texts: pd.Series[str], notation: DateNotation = DateNotation.YEAR_FIRST) -> NDArray[np.datetime64]:
+    """Return the moments of texts in UTC, in microseconds, shape ``(n_texts,)``; NaT for all that is no date.
+
+    Parameters
+    ----------
+    texts, notation
+        As for `read_dates`. Texts without an offset are in UTC.
+
+    Examples
+    --------
+    >>> texts = pd.Series(["2024-01-01T00:30+01:00", "2024-01-01T00:00Z", "2024-01-01"])
+    >>> read_moments(texts).astype("datetime64[m]").astype(str).tolist()
+    ['2023-12-31T23:30', '2024-01-01T00:00', '2024-01-01T00:00']
+    """
+    moments = read_dates(texts, notation)
+    parts = texts.astype(object).str.extract(_HOURS_AND_MINUTES)
+    ends = np.flatnonzero(parts["sign"].notna())
+    before = texts.iloc[ends].str.replace(_HOURS_AND_MINUTES, "", regex=True).str.strip()
+    ends = ends[read_dates(before, notation) == moments[ends]]  # "31-Dec-2024" ends in a year
+    parts = parts.iloc[ends]
+    minutes = 60 * _number(parts, "hours", 0.0) + _number(parts, "minutes", 0.0)
+    minutes[parts["sign"] == "-"] *= -1
+    moments[ends] -= minutes.astype("timedelta64[m]")
+    return moments
 
 
 def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None:

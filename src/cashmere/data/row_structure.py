@@ -65,7 +65,7 @@ class RowStructure:
         ----------
         values : (n_rows,) array-like
             Groups: texts, numbers, or anything else that a category may be; 1, 1.0 and "1" are the same. Moments:
-            numbers, dates, or texts of dates.
+            numbers, dates, or texts of dates. Dates are ordered in UTC, and count as such without an offset or a zone.
         kind : StructureKind
             How to read them.
         name : str, optional

@@ -28,7 +28,7 @@ from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted, first_of
 from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
-from cashmere.data.dates import DateNotation, find_notation, read_dates
+from cashmere.data.dates import DateNotation, find_notation, read_dates, read_moments
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
 from cashmere.data.frames import infinity_error
 from cashmere.data.limits import numbers_beyond
@@ -922,6 +922,9 @@ def read_labels(series: pd.Series[Any], name: str) -> AnyArray:
 def read_times(series: pd.Series[Any], name: str) -> AnyArray:
     """Return numbers or dates that put rows in order, NaN or NaT where they are missing.
 
+    Dates are moments in UTC: wall times of several offsets would mix their order, and repeat an hour in autumn. Those
+    without an offset or a time zone count as UTC.
+
     Raises
     ------
     ColumnTypeError
@@ -933,8 +936,8 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
             return _numbers(series, name, missing_texts)
         if kind is ColumnKind.DATE:
             if isinstance(series.dtype, pd.DatetimeTZDtype):
-                series = series.dt.tz_convert("UTC")  # wall times repeat an hour in autumn
-            dates, n_unread = _dates(series, name, notation=notation)
+                series = series.dt.tz_convert("UTC")
+            dates, n_unread = _dates(series, name, notation=notation, in_utc=True)
             if n_unread == 0:
                 return dates
     if isinstance(series.dtype, pd.CategoricalDtype):
@@ -956,11 +959,17 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
 
 
 def _dates(
-    series: pd.Series[Any], name: str, zone: str = "", notation: DateNotation = DateNotation.YEAR_FIRST
+    series: pd.Series[Any],
+    name: str,
+    zone: str = "",
+    notation: DateNotation = DateNotation.YEAR_FIRST,
+    *,
+    in_utc: bool = False,
 ) -> tuple[NDArray[np.datetime64], int]:
     """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter.
 
-    With a zone, values that have one by their type become wall times there.
+    With a zone, values that have one by their type become wall times there. With `in_utc`, objects and texts that have
+    an offset become moments in UTC.
     """
     if isinstance(series.dtype, pd.PeriodDtype):
         series = series.dt.to_timestamp()
@@ -976,9 +985,12 @@ def _dates(
     dates = np.full(len(series), "NaT", dtype="datetime64[us]")
     content = series.astype(object)[present]
     if len(content):
+        if pd.api.types.infer_dtype(content) != "string":  # as objects, equal moments of several zones would be one
+            written = [_date_text(value, in_utc=in_utc) for value in content]
+            content = pd.Series(written, dtype=object)
         codes, distinct = pd.factorize(content)
-        written = [_wall_time_text(value) for value in distinct]
-        dates[present] = read_dates(pd.Series(written, dtype=object), notation)[codes]
+        texts = pd.Series(distinct, dtype=object).str.strip()
+        dates[present] = (read_moments if in_utc else read_dates)(texts, notation)[codes]
     return dates, int(np.sum(np.isnat(dates) & present))
 
 
@@ -990,11 +1002,12 @@ def _is_zone(name: str) -> bool:
         return False
 
 
-def _wall_time_text(value: object) -> str:
+def _date_text(value: object, *, in_utc: bool) -> str:
+    """Return the text of a date without an offset; only texts keep theirs."""
     if isinstance(value, pd.Period):
         value = value.to_timestamp()
     if isinstance(value, dt.datetime):
+        if in_utc and value.utcoffset() is not None:
+            value = value.astimezone(dt.UTC)
         value = value.replace(tzinfo=None)
-    if isinstance(value, (dt.date, np.datetime64)):
-        return str(value)
-    return str(value).strip()
+    return str(value)
