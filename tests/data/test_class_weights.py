@@ -31,6 +31,21 @@ def test_balanced_classes_weigh_the_same():
     assert found[:10].sum() == pytest.approx(found[10:].sum()) == pytest.approx(20)
 
 
+def test_rows_of_weight_zero_do_not_count():
+    target, codes = TargetCoding.with_codes(LABELS)
+    own = np.repeat([0.0, 2.0, 1.0], [8, 2, 30])
+    found = weights_of_rows(codes, target, "balanced", weight=own)
+    assert found[8] / found[-1] == pytest.approx(15) and found[own > 0].mean() == pytest.approx(1)
+
+
+def test_rows_of_weight_zero_do_not_count_in_a_run(tmp_path):
+    X, own = demo_table().drop(columns=DEMO_TARGET).head(40), np.repeat([0.0, 1.0], [8, 32])
+    settings = RunSettings.from_options(class_weight="balanced", exclude="knn")
+    with RunDirectory.create(tmp_path / "run", X, LABELS, settings, weight=own) as run:
+        totals = np.bincount(run.rows.y, weights=run.rows.weight)
+    assert totals[0] == pytest.approx(totals[1])
+
+
 @pytest.mark.parametrize("given", ["bad=5,good=1", {"bad": 5, "good": 1}, {"bad": 5}, ["bad=5", "good=1"]])
 def test_all_forms_mean_the_same(given):
     found = weights(given)

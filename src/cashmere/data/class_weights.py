@@ -61,8 +61,10 @@ def _parsed(text: str) -> tuple[str, float]:
     return label.strip(), float(weight)
 
 
-def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWeight) -> Float64:
-    """Return the weight of each row, mean 1.
+def weights_of_rows(
+    codes: IntArray, target: TargetCoding, class_weight: ClassWeight, *, weight: Float64 | None = None
+) -> Float64:
+    """Return the weight that each row has by its class; mean 1 over the rows that count.
 
     Parameters
     ----------
@@ -72,6 +74,8 @@ def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWe
         The labels.
     class_weight : str or tuple
         From `read_class_weight`. Balanced classes have equal total weights: n_rows / (n_classes x rows of the class).
+    weight : (n_rows,) array, optional
+        Weights that rows have of their own. Those of weight 0 do not count: they are not trained on.
 
     Raises
     ------
@@ -82,15 +86,15 @@ def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWe
     """
     if not target.task_type.is_classification:
         raise InvalidParameterError("class_weight", class_weight, "None for a regression target, which has no classes")
+    counted = codes if weight is None else codes[weight > 0]
     if isinstance(class_weight, str):
-        weights = 1.0 / np.bincount(codes, minlength=target.n_classes).clip(min=1)
+        weights = 1.0 / np.bincount(counted, minlength=target.n_classes).clip(min=1)
     else:
         labels = [label_text(label) for label in target.classes]
         weights = np.ones(len(labels))
-        for label, weight in map(_parsed, class_weight):
+        for label, given in map(_parsed, class_weight):
             if label not in labels:
                 raise UnknownNameError("class", label, labels)
-            weights[labels.index(label)] = weight
-    found: Float64 = weights[codes]
-    found /= found.mean()
+            weights[labels.index(label)] = given
+    found: Float64 = weights[codes] / weights[counted].mean()
     return found

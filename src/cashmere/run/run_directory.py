@@ -709,8 +709,9 @@ def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSe
     """Return the weights of rows, multiplied by the weights of their classes."""
     if settings.class_weight is None:
         return weight
-    of_classes = weights_of_rows(codes, target, settings.class_weight)
-    return of_classes if weight is None else of_classes * check_weight(weight, len(codes))
+    weight = None if weight is None else check_weight(weight, len(codes))
+    of_classes = weights_of_rows(codes, target, settings.class_weight, weight=weight)
+    return of_classes if weight is None else of_classes * weight
 
 
 def _equal_weights(one: Float64 | None, other: Float64 | None) -> bool:
