@@ -28,6 +28,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import (
+    DataError,
     InvalidParameterError,
     MetricError,
     NoSuccessfulTrialError,
@@ -260,6 +261,25 @@ def test_rows_of_weight_zero_count_as_removed():
     seen = np.random.default_rng(0).random(len(y)) < 0.8
     weighted = quick().fit(X, y, sample_weight=seen).predict_proba(X)
     np.testing.assert_array_equal(weighted, quick().fit(X[seen], y[seen]).predict_proba(X))
+
+
+@pytest.mark.parametrize("budget", ["1trials", 0.001])
+@pytest.mark.parametrize("gone", [0, 2])
+def test_a_class_of_weight_zero_keeps_its_column(gone, budget):
+    X, y = load_iris(return_X_y=True)
+    model = quick(space=linear_space, budget=budget)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The budget")
+        probabilities = model.fit(X, y, sample_weight=y != gone).predict_proba(X)
+    assert probabilities.shape == (150, 3) and (probabilities[:, gone] == 0).all()
+    assert set(model.classes_) == {0, 1, 2} and set(model.predict(X)) <= {0, 1, 2} - {gone}
+
+
+@pytest.mark.parametrize("resampling", ["3fold", [(np.arange(0, 20), np.arange(20, 40))]])
+def test_a_single_class_of_positive_weight_is_refused(resampling):
+    y = np.arange(40) % 2
+    with pytest.raises(DataError, match="only one class is present: all 20 rows with a weight above 0 are 1"):
+        quick(resampling=resampling).fit(np.eye(40), y, sample_weight=y)
 
 
 @pytest.mark.long

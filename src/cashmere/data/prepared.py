@@ -352,6 +352,7 @@ def prepare_folds(
     *,
     task_type: TaskType,
     seed: int,
+    n_classes: int | None = None,
     weight: Float64 | None = None,
     structure: RowStructure | None = None,
     rungs: Sequence[float] = (1.0,),
@@ -380,6 +381,8 @@ def prepare_folds(
         Kind of target.
     seed : int
         Each fold derives its own seed from it.
+    n_classes : int, optional
+        Number of classes, 1 for regression; by default no class is above those of the rows.
     weight : (n_rows,) array, optional
         Row weights, stored next to the target.
     structure : RowStructure, optional
@@ -476,10 +479,12 @@ def prepare_folds(
             categorical[encoding.value].append(one.encoder.categorical.tolist())
         encoders.append({encoding: of_fold[stored].encoder for encoding, stored in stored_as.items()})
     n_rows = max(len(fold.train) for fold in folds)
+    if n_classes is None:
+        n_classes = int(y.max()) + 1 if task_type.is_classification else 1
     index: dict[str, Any] = {
         "n_folds": len(folds),
         "task_type": task_type.value,
-        "n_classes": int(y.max()) + 1 if task_type.is_classification else 1,
+        "n_classes": n_classes,
         "stored_as": {encoding.value: stored.value for encoding, stored in stored_as.items()},
         "categorical": categorical,
         "has_weight": weight is not None,

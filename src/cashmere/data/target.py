@@ -298,10 +298,7 @@ class TargetCoding:
                 "regressor, or cut the values into classes."
             )
         if len(labels) < 2:
-            raise DataError(
-                f"Classifier can't train when only one class is present: all {len(target)} rows are "
-                f"{labels.tolist()[0]!r}. Add rows of another class."
-            )
+            raise one_class_error(labels.tolist()[0], f"all {len(target)} rows")
         if task is TaskType.BINARY and len(labels) > 2:
             raise DataError(
                 f"A binary target has two classes, but this one has {len(labels)}: {_listed(labels.tolist())}. "
@@ -422,6 +419,13 @@ class TargetCoding:
         if positive != 1 and task_type is not TaskType.BINARY:
             raise ValueError(f"a target of the task {task_type} has no positive class")
         return cls(task_type=task_type, classes=classes, dtype=stored["dtype"], positive=positive)
+
+
+def one_class_error(label: object, rows: str) -> DataError:
+    """Return the error for a classification target in which some rows, described in words, have all the same label."""
+    return DataError(
+        f"Classifier can't train when only one class is present: {rows} are {label!r}. Add rows of another class."
+    )
 
 
 def _alike(unknown: Iterable[Any], known: Iterable[Any]) -> str:

@@ -49,6 +49,7 @@ def prepare(run: RunDirectory, budget: Budget | None, deadline: Deadline) -> tup
         sorted(run.space.encodings),
         task_type=run.target.task_type,
         seed=run.settings.seed,
+        n_classes=run.target.n_classes,
         weight=run.rows.weight,
         structure=run.rows.structure,
         rungs=run.rungs,

@@ -142,6 +142,7 @@ def _fitted(
             sorted({run.space.encoding_of(each.trial.configuration) for each in members}),
             task_type=run.target.task_type,
             seed=run.settings.seed,
+            n_classes=run.target.n_classes,
             weight=run.rows.weight,
             structure=run.rows.structure,
             rungs=run.rungs,  # for the order of rows: encoders learn from the first ones

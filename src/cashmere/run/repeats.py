@@ -81,6 +81,7 @@ class Repeats:
                 sorted(run.space.encodings),
                 task_type=task_type,
                 seed=seed,
+                n_classes=run.target.n_classes,
                 weight=run.rows.weight,
                 structure=run.rows.structure,
             )[1]

@@ -29,11 +29,11 @@ from cashmere.data.parquet import read_parquet
 from cashmere.data.placeholders import placeholder_hint
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.row_structure import RowStructure, is_in_time
-from cashmere.data.rows import canonical_rows, check_weight
+from cashmere.data.rows import CanonicalRows, canonical_rows, check_weight
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
-from cashmere.data.target import TargetCoding
+from cashmere.data.target import TargetCoding, one_class_error
 from cashmere.data.target_hints import (
     counts_hint,
     frequent_class_hint,
@@ -280,6 +280,7 @@ class RunDirectory:
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()
             canonical = canonical_rows(frame, codes, weight, structure=structure, keep_order=own_splitter)
+            _check_classes(canonical, target)
             schema = canonical.schema(named=named, check=check)
             tell(ColumnKindWarning, kind_hint(frame, schema))
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
@@ -703,6 +704,13 @@ def _own_opening(path: str, space: Space) -> Opening:
             f"was made for the space {opening.space!r}, but the run searches {space.name!r}. Use it with its space.",
         )
     return opening
+
+
+def _check_classes(rows: CanonicalRows, target: TargetCoding) -> None:
+    """Raise an error if all rows that count are of one class, because those of the others have weight 0."""
+    y = rows.y if rows.weight is None else rows.y[rows.weight > 0]
+    if target.task_type.is_classification and (y == y[0]).all():
+        raise one_class_error(target.classes[y[0]], f"all {len(y)} rows with a weight above 0")
 
 
 def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSettings) -> Any:

@@ -170,7 +170,7 @@ def _prepare(
     made = make_space(space, profile)
     prepare_folds(
         folder, schema.code(table.frame), table.y, [fold], sorted(made.encodings),
-        task_type=target.task_type, seed=seed,
+        task_type=target.task_type, seed=seed, n_classes=target.n_classes,
     )  # fmt: skip
     metric = get_metric(METRIC, target.task_type)
     objective = CrossValidationObjective(folder=folder, space=made, metric=metric, keep_model=False)
