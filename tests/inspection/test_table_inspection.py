@@ -317,6 +317,16 @@ def test_columns_that_tell_new_rows_are_named():
     ]
 
 
+def test_numbers_beyond_float32_are_inspected():
+    paid, size = np.arange(60) % 2, np.random.default_rng(0).normal(size=60)
+    table = pd.DataFrame({"huge": np.where(paid, 1e300, -1e300), "size": size})
+    found = inspect_table(table, paid, new_rows=table.assign(size=np.abs(size) * 1e39))
+    assert [(each.kind, each.columns) for each in found.findings] == [
+        (FindingKind.ALONE, ("huge",)),
+        (FindingKind.DRIFT, ("size",)),
+    ]
+
+
 def test_new_rows_of_another_table_are_refused():
     with pytest.raises(SchemaError, match="lacks 1 column it had in training: 'b'"):
         inspect_table(pd.DataFrame({"a": range(50), "b": np.arange(50) ** 2}), new_rows=pd.DataFrame({"a": range(50)}))

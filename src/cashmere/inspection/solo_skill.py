@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
+from cashmere.data.schema import LARGEST
 from cashmere.data.task import TaskType
 
 _MOST_CLASSES = 20
@@ -102,8 +103,10 @@ def _tree_means(
 ) -> FloatArray:
     from sklearn.tree import DecisionTreeRegressor
 
+    train, values = (each.clip(-LARGEST, LARGEST) for each in (train, values))  # trees read float32
     tree = DecisionTreeRegressor(min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes, random_state=0)
-    predicted: FloatArray = tree.fit(train[:, None], targets).predict(values[:, None])
+    with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds them up in its checks
+        predicted: FloatArray = tree.fit(train[:, None], targets).predict(values[:, None])
     return predicted.reshape(len(values), -1)
 
 
