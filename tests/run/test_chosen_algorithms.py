@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from cashmere import AutoClassifier
+from cashmere import AutoClassifier, AutoRegressor
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import InvalidParameterError, RunDirectoryError, SpaceError, UnknownNameError
+from cashmere.model.predictor import Predictor
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.settings import RunSettings
 
@@ -65,3 +68,22 @@ def test_estimator_takes_names_and_a_resume_needs_the_same(credit, tmp_path):
     assert set(found["algorithm"]) <= {"logistic_regression", "extra_trees"}
     with pytest.raises(RunDirectoryError, match="include"):
         again.set_params(include=None).fit(*credit)
+
+
+@pytest.mark.parametrize("metric", ["rmse", "poisson", "rmsle"])
+def test_boosters_learn_a_constant_from_a_fold_of_equal_values(metric, tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.repeat([0.0, 1.0], [15, 15]) * np.arange(30)
+    halves = np.arange(15), np.arange(15, 30)
+    model = AutoRegressor(
+        budget="2trials",
+        include=["lightgbm", "catboost"],
+        resampling=[halves, halves[::-1]],
+        metric=metric,
+        isolation="none",
+        run_directory=tmp_path / "run",
+    ).fit(X, y)
+    assert set(model.leaderboard_["algorithm"]) == {"lightgbm", "catboost"} and model.failures_.empty
+    predictor = Predictor.load(tmp_path / "run")
+    np.testing.assert_array_equal(predictor.predict(pd.DataFrame(X)), model.predict(X))
+    for number in predictor.models:
+        np.testing.assert_array_equal(predictor.models[number][0].predict(X.astype(np.float32)), 0)

@@ -143,6 +143,8 @@ def fit_fold_model(
     log_limit: float | None = None
     if learns_logarithms:
         y, log_limit = learned_logarithms(y)
+    if classes is None and (constant := constant_pipeline(X, y)) is not None:
+        pipeline, weight = constant, None
     model = FoldModel(pipeline=pipeline, encoding=encoding, classes=classes, n_classes=n_classes, log_limit=log_limit)
     if classes is None or len(classes) > 1:
         if resample is not None:
@@ -158,6 +160,17 @@ def fit_fold_model(
                 "CalibratedClassifierCV."
             )
     return model
+
+
+def constant_pipeline(X: FloatArray, y: FloatArray | IntArray) -> Any:
+    """Return a pipeline fitted on values that are all the same, which boosters refuse to learn; None if they differ."""
+    if (y != y[0]).any():
+        return None
+    from sklearn.dummy import DummyRegressor
+    from sklearn.pipeline import Pipeline
+
+    learner = DummyRegressor(strategy="median")  # a mean would round
+    return Pipeline([("learner", learner.fit(X[:1], y[:1]))])
 
 
 def rows_for_learner(pipeline: Any, X: FloatArray, y: IntArray, resample: Resample) -> tuple[FloatArray, IntArray]:

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding
-from cashmere.model.fold_model import FoldModel, for_all_classes
+from cashmere.model.fold_model import FoldModel, constant_pipeline, for_all_classes
 from cashmere.model.log_targets import learned_logarithms, values_of
 from cashmere.records.added_features import AddedFeatures
 from cashmere.space.component import Resample
@@ -79,7 +79,8 @@ class FoldPath:
             y, self._log_limit = learned_logarithms(y)
         self._path: FittedPath | None = None
         self.added: AddedFeatures | None = None
-        if self._classes is not None and len(self._classes) == 1:  # nothing to learn
+        self._constant = constant_pipeline(X, y) if self._classes is None else None
+        if self._constant is not None or (self._classes is not None and len(self._classes) == 1):  # nothing to learn
             return
         clock, n_columns = time.perf_counter(), X.shape[1]
         for _, step in pipeline.steps[:-1]:
@@ -106,7 +107,11 @@ class FoldPath:
 
     def predict(self) -> NDArray[np.float32]:
         """Predict the unseen rows, as `FoldModel.predict` does with the model fitted so far."""
-        predicted = np.ones((self._n_unseen, 1)) if self._path is None else self._path.predict()
+        predicted: AnyArray
+        if self._constant is not None:
+            predicted = self._constant.predict(np.empty((self._n_unseen, 0)))
+        else:
+            predicted = np.ones((self._n_unseen, 1)) if self._path is None else self._path.predict()
         if self._log_limit is not None:
             predicted = values_of(predicted, self._log_limit)
         local = np.asarray(predicted, dtype=np.float32)
@@ -116,7 +121,8 @@ class FoldPath:
 
     def model_at(self, position: float) -> FoldModel:
         """Return the model at a position that has been reached."""
-        *before, (name, learner) = self._pipeline.steps
+        pipeline = self._pipeline if self._constant is None else self._constant
+        *before, (name, learner) = pipeline.steps
         if self._path is not None:
             learner = self._path.learner_at(position)
         return FoldModel(
