@@ -263,6 +263,22 @@ def test_rows_of_weight_zero_count_as_removed():
     np.testing.assert_array_equal(weighted, quick().fit(X[seen], y[seen]).predict_proba(X))
 
 
+def test_only_columns_that_are_used_must_be_finite():
+    X = pd.DataFrame({"a": np.arange(40.0), "k": 1.0, "c": [1.0, 2.0] * 20}).astype({"c": "category"})
+    model = quick(space=linear_space, budget="1trials").fit(X, np.arange(40) % 2)
+    expected = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X.assign(k=np.inf, new=-np.inf)), expected)
+    assert len(model.score_table(X.assign(k=np.inf, new=-np.inf), np.arange(40) % 2).intervals)
+    for name in ("a", "c"):
+        with pytest.raises(DataError, match=f"contains infinity.*'{name}'"):
+            model.predict(X.assign(**{name: np.inf}))
+    rows = np.column_stack([np.arange(40.0), np.ones(40)])
+    model.fit(rows, np.arange(40) % 2)
+    np.testing.assert_array_equal(model.predict(rows * [1, np.inf]), model.predict(rows))
+    with pytest.raises(DataError, match="contains infinity"):
+        model.predict(np.full((3, 2), np.inf))
+
+
 @pytest.mark.parametrize("budget", ["1trials", 0.001])
 @pytest.mark.parametrize("gone", [0, 2])
 def test_a_class_of_weight_zero_keeps_its_column(gone, budget):

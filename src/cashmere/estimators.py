@@ -256,7 +256,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         return self._predictor.unseen_
 
     def _frame(self, X: Any) -> pd.DataFrame:
-        frame, name, schema = to_frame(X), type(self).__name__, self._predictor.schema
+        frame, name, schema = to_frame(X, all_finite=False), type(self).__name__, self._predictor.schema
         had_names, has_names = hasattr(self, "feature_names_in_"), feature_names(X) is not None
         if had_names != has_names:
             words = "does not have valid feature names, but {} was fitted with feature names"

@@ -18,7 +18,7 @@ from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 _DENSE_LIMIT_BYTES = 2 * 2**30
 
 
-def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def to_frame(X: object, *, columns: Sequence[str] | None = None, all_finite: bool = True) -> pd.DataFrame:
     """Return the features as a DataFrame.
 
     Parameters
@@ -27,6 +27,9 @@ def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame
         pandas or polars DataFrame, Arrow table, numpy array, scipy sparse matrix or array, list of lists.
     columns : sequence of str, optional
         Names for the columns of an `X` that has none; ``x0, x1, ...`` by default.
+    all_finite : bool
+        Whether infinity is refused in all columns. A model refuses it only in those that it uses, see
+        `TableSchema.code`.
 
     Returns
     -------
@@ -59,7 +62,9 @@ def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame
                 f"The {_root(X)} table cannot be read ({type(error).__name__}: {text}). Convert it to pandas first."
             ) from error
     frame = _from_pandas(X) if isinstance(X, pd.DataFrame) else _from_array(X, columns)
-    _check_finite(frame)
+    if all_finite:
+        for name in frame:
+            check_finite(str(name), frame[name])
     return frame
 
 
@@ -247,12 +252,12 @@ def without_values(message: str) -> str:
     return " ".join(text.split())
 
 
-def _check_finite(frame: pd.DataFrame) -> None:
-    for name, dtype in frame.dtypes.items():
-        if getattr(dtype, "kind", "") == "f":
-            values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-            if np.isinf(values).any():
-                raise infinity_error(str(name))
+def check_finite(name: str, series: pd.Series[Any]) -> None:
+    """Raise an `infinity_error` if a column of floats, by its type, holds an infinity."""
+    if getattr(series.dtype, "kind", "") == "f":
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isinf(values).any():
+            raise infinity_error(name)
 
 
 def infinity_error(column: str) -> DataError:

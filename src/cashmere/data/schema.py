@@ -30,7 +30,7 @@ from cashmere.base.text import counted, first_of
 from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
 from cashmere.data.dates import DateNotation, find_notation, read_dates, read_moments
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
-from cashmere.data.frames import infinity_error
+from cashmere.data.frames import check_finite, infinity_error, to_frame
 from cashmere.data.limits import numbers_beyond
 from cashmere.data.texts import PackedTexts
 from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
@@ -356,6 +356,16 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has an offset, but is not numeric, or no number")
         return cls(columns=columns, named=data["named"], decimal=data.get("decimal", "."))
 
+    def frame_of(self, table: Any) -> pd.DataFrame:
+        """Return a table as a DataFrame, with the names of these columns if it has none.
+
+        Raises
+        ------
+        DataError, ColumnTypeError, SchemaError
+            See `to_frame`; infinities are not refused, as they may be in columns that are not used.
+        """
+        return to_frame(table, columns=[column.name for column in self.columns], all_finite=False)
+
     def code(
         self,
         frame: pd.DataFrame,
@@ -370,7 +380,7 @@ class TableSchema:
         Parameters
         ----------
         frame : pandas.DataFrame
-            From `cashmere.data.frames.to_frame`. With names, columns may come in any order and further columns
+            From `frame_of` or `to_frame`. With names, columns may come in any order and further columns
             are ignored; columns dropped in training may be absent.
         rows : (n_rows,) array of int, optional
             Which rows of the frame, in which order; by default all of them. Unlike ``frame.iloc[rows]``, this makes no
@@ -388,6 +398,8 @@ class TableSchema:
         SchemaError
             If columns are missing (all are named), their number is wrong (unnamed tables), or a value does not
             fit its column.
+        DataError
+            If a column that is used holds an infinity.
         """
         shape = (len(frame) if rows is None else len(rows), len(self.value_names))
         values = np.empty(shape, np.float32, "F") if compact else np.empty(shape, np.float64)
@@ -399,6 +411,8 @@ class TableSchema:
             check()
             column, series = matched[number]
             with _failures_of(column.name):
+                if column.kind is not ColumnKind.NUMERIC:  # `_numbers` finds those also in texts
+                    check_finite(column.name, series)
                 if column.kind is ColumnKind.TEXT:
                     text = _text_values(series)
                     return (text if rows is None else text[rows]), 0

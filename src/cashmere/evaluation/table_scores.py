@@ -14,7 +14,6 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.caller import level_of_caller
-from cashmere.data.frames import to_frame
 from cashmere.data.reading import take_column
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import take_structure
@@ -155,7 +154,7 @@ def score_table(
         print(scores.intervals)
     """
     predictor = model if isinstance(model, Predictor) else Predictor.load(model)
-    frame = to_frame(X, columns=[column.name for column in predictor.schema.columns])
+    frame = predictor.schema.frame_of(X)
     if isinstance(sample_weight, str):
         frame = frame.copy(deep=False)
         sample_weight = take_column(frame, sample_weight, "weights")
@@ -247,7 +246,7 @@ def score_table(
         covered = covered_rows(predictor, frame, codes, coverage, by_class=by_class, weight=weight, subgroups=labels)
     compared = None
     if other is not None:
-        of_other = other.predict_members(to_frame(X, columns=[column.name for column in other.schema.columns]))
+        of_other = other.predict_members(other.schema.frame_of(X))
         theirs = _normalised(other.combine(list(of_other.values())))
         (others,) = _scores(used, losses(theirs, counted, deciding=other)[None])
         difference = scores[0] - others

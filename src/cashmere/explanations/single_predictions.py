@@ -12,7 +12,6 @@ import pandas as pd
 
 from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.base.sklearn_settings import with_default_sklearn
-from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import InvalidParameterError, MissingParameterError
@@ -145,7 +144,7 @@ def explain_predictions(
 
 
 def _frame(table: Any, predictor: Predictor) -> pd.DataFrame:
-    return to_frame(table, columns=[column.name for column in predictor.schema.columns])
+    return predictor.schema.frame_of(table)
 
 
 def _model_and_background(

@@ -12,7 +12,6 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.base.versions import versions
-from cashmere.data.frames import to_frame
 from cashmere.export.converting import PREDICTION, PROBABILITIES, member_name, member_output
 from cashmere.export.inputs import onnx_inputs, with_gaps_and_unseen_levels
 from cashmere.model.predictor import Predictor
@@ -111,7 +110,7 @@ class Comparison:
     def __init__(self, predictor: Predictor, rows: Any) -> None:
         self._predictor = predictor
         schema = predictor.schema
-        self._given = to_frame(rows, columns=[column.name for column in schema.columns]).head(MOST_ROWS)
+        self._given = schema.frame_of(rows).head(MOST_ROWS)
         n_altered = max(1, len(self._given) // _ALTERED_SHARE)
         altered = with_gaps_and_unseen_levels(schema, self._given.head(n_altered), np.random.default_rng(0))
         self._frames = (self._given, altered)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray
-from cashmere.data.frames import to_frame
 from cashmere.data.schema import Column, ColumnKind, TableSchema, other_spelling, read_labels
 from cashmere.exceptions import ConversionError
 
@@ -62,7 +61,7 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
     SchemaError
         If a column is missing, or its type differs from that in `fit`.
     """
-    frame = to_frame(table, columns=[column.name for column in schema.columns])
+    frame = schema.frame_of(table)
     whole_dates = replace(schema, columns=tuple(replace(column, parts=()) for column in schema.columns))
     coded = whole_dates.code(frame)
     position = {name: j for j, name in enumerate(coded.value_names)}

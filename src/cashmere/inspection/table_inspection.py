@@ -208,7 +208,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     schema = infer_schema(frame, named=has_labels(X))
     coded = schema.code(frame, compact=len(frame) > _ROWS_JUDGED)
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)
-    drifts = {} if new_rows is None else _drifts(coded, schema.code(to_frame(new_rows)))
+    drifts = {} if new_rows is None else _drifts(coded, schema.code(to_frame(new_rows, all_finite=False)))
     columns = tuple(
         _facts(column, frame.iloc[:, position], skills.get(column.name), drifts.get(column.name))
         for position, column in enumerate(schema.columns)

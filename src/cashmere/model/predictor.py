@@ -23,7 +23,6 @@ from cashmere.base.remote import is_url
 from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.base.text import counted
 from cashmere.base.threads import one_openmp_thread
-from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
@@ -246,7 +245,7 @@ class Predictor:
         return self.conformal
 
     def _frame(self, table: Any) -> pd.DataFrame:
-        return to_frame(table, columns=[column.name for column in self.schema.columns])
+        return self.schema.frame_of(table)
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
         """Predict calibrated probabilities or numbers for a frame, and count unseen categories in `unseen_`."""
