@@ -47,6 +47,16 @@ def test_row_order_does_not_matter(n, seed):
     same(a, b)
 
 
+def test_row_order_does_not_matter_to_equal_objects_of_several_types():
+    mixed = pd.DataFrame({"c": pd.Series([True, 1, "a", 1.0, None, "True", 0, False], dtype=object)})
+    y = np.arange(8)
+    for order in (y[::-1], np.roll(y, 1), np.roll(y, -1)):
+        a, b = canonical_rows(mixed, y), canonical_rows(mixed.iloc[order], y[order])
+        np.testing.assert_array_equal(a.y, b.y)
+        assert a.schema() == b.schema() and a.frame["c"].map(repr).tolist() == b.frame["c"].map(repr).tolist()
+    assert mixed["c"].map(type).tolist() == [bool, int, str, float, type(None), str, int, bool]
+
+
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(2, 25), seed=st.integers(0, 10**6), unit=st.sampled_from([1, 0.25, 1000]))
 def test_every_row_stays_one_row_whatever_its_weight(n, seed, unit):

@@ -340,6 +340,15 @@ def test_equal_moments_of_several_zones_keep_their_hours():
     assert schema.code(frame).values[:, schema.value_names.index("d.hour")].tolist() == [12, 21] * 2
 
 
+@pytest.mark.parametrize("values", [[True, 1, "a"], [1, True, "a"], ["a", 1.0, "True"]])
+def test_true_and_one_are_different_levels(values):
+    frame = pd.DataFrame({"c": pd.Series([*values, None], dtype=object)})
+    schema = infer_schema(frame)
+    assert schema.columns[0].categories == ("1", "True", "a")
+    later = pd.DataFrame({"c": pd.Series([1, True, "a", None, "1.0"], dtype=object)})
+    np.testing.assert_array_equal(schema.code(later).values[:, 0], [0, 1, 2, np.nan, 0])
+
+
 def test_compact_values_are_what_learners_see():
     frame = pd.DataFrame(
         {"n": [1e300, np.nan, 0.1, -1e300], "c": list("abca"), "d": pd.to_datetime(["2020-01-02"] * 4)}

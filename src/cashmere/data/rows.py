@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.sorting import sorted_by
 from cashmere.data.row_structure import RowStructure
-from cashmere.data.schema import TableSchema, infer_schema
+from cashmere.data.schema import TableSchema, infer_schema, may_merge
 from cashmere.exceptions import DataError
 
 
@@ -146,7 +146,7 @@ def canonical_rows(
 
 def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:
     try:
-        return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)
+        return np.asarray(pd.util.hash_pandas_object(_unmerged(frame), index=False), dtype=np.uint64)
     except UnicodeEncodeError as error:
         name = next(name for name in frame if not _is_encodable(frame[name]))
         raise DataError(
@@ -156,6 +156,17 @@ def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:
     except Exception:
         infer_schema(frame)  # its error names the column whose cells are not plain values
         raise
+
+
+def _unmerged(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with texts in place of objects that hash tables may merge, see `may_merge`."""
+    mixed = [name for name in frame if frame[name].dtype == object and may_merge(frame[name].to_numpy())]
+    if mixed:
+        infer_schema(frame[mixed])  # raises an error for cells that are not plain values
+        frame = frame.copy(deep=False)
+        for name in mixed:
+            frame[name] = frame[name].map(str, na_action="ignore").astype(object)
+    return frame
 
 
 def _is_encodable(series: pd.Series[Any]) -> bool:

@@ -49,6 +49,9 @@ _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(?:/[A-Za-z0-9_+-]{1,32}){0,3}"
 
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, pd.Period, pd.Interval)
+_MIXED = ("mixed", "mixed-integer")
+"""Types by `pandas.api.types.infer_dtype` of which equal objects may have different texts."""
+
 _TOLD_APART = 0.9
 """Share of the distinct numbers of a column that float32 must tell apart."""
 
@@ -886,12 +889,27 @@ def without_zero_decimals(label: str) -> str:
     return whole[1] if whole else label
 
 
+def may_merge(objects: AnyArray) -> bool:
+    """Return whether objects may be equal with other texts, as True and 1 are: hash tables keep the first of them.
+
+    Examples
+    --------
+    >>> may_merge(np.array([True, 1, "a"], dtype=object)), may_merge(np.array(["a", None, "b"], dtype=object))
+    (True, False)
+    """
+    return pd.api.types.infer_dtype(objects, skipna=True) in _MIXED
+
+
 def _factorised(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
     """Return row codes, -1 where missing, into a list of distinct labels."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         raw, values = series.cat.codes.to_numpy(), series.cat.categories.astype(object).to_numpy()
     else:
-        raw, values = pd.factorize(series.to_numpy(dtype=object), use_na_sentinel=True)
+        objects = series.to_numpy(dtype=object)
+        if may_merge(objects):
+            pairs = zip(objects, pd.isna(objects), strict=True)
+            objects = np.array([None if gone else label_text(value) for value, gone in pairs], dtype=object)
+        raw, values = pd.factorize(objects, use_na_sentinel=True)
     used = np.unique(raw[raw >= 0])
     number_of: dict[str, int] = {}
     table = np.full(len(values) + 1, -1, dtype=np.int64)
