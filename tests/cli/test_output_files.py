@@ -102,10 +102,11 @@ def test_full_disk_keeps_the_old_file(tmp_path):
     assert path.read_text() == "before\n" and [each.name for each in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_values_of_several_types_become_texts_in_parquet(tmp_path):
+@pytest.mark.parametrize("name", ["value", "self"])
+def test_values_of_several_types_become_texts_in_parquet(name, tmp_path):
     values = [1.5, "red", None, True, pd.Timestamp("2024-05-01"), 7]
     path = tmp_path / "t.parquet"
-    write_table(pd.DataFrame({"value": values, "n": range(6)}), path)
+    write_table(pd.DataFrame({name: values, "n": range(6)}), path)
     back = pd.read_parquet(path)
-    assert back["value"].drop(2).tolist() == ["1.5", "red", "True", "2024-05-01 00:00:00", "7"]
-    assert pd.isna(back["value"][2]) and back["n"].tolist() == list(range(6))
+    assert back[name].drop(2).tolist() == ["1.5", "red", "True", "2024-05-01 00:00:00", "7"]
+    assert pd.isna(back[name][2]) and back["n"].tolist() == list(range(6))

@@ -27,6 +27,17 @@ def test_pandas_frame_is_kept():
     assert to_frame(frame) is frame
 
 
+def test_columns_of_any_name_become_plain():
+    pa = pytest.importorskip("pyarrow")
+    coded = pa.array(["x", None, "y"]).dictionary_encode()
+    dictionary = pd.Series(pd.array(coded, dtype=pd.ArrowDtype(coded.type)))
+    frame = pd.DataFrame({"self": np.arange(3, dtype=">i4"), "b": 1.5, "kwargs": dictionary})
+    plain = to_frame(frame)
+    assert list(plain) == ["self", "b", "kwargs"] and plain["self"].tolist() == [0, 1, 2]
+    assert plain["self"].dtype == np.int32 and isinstance(plain["kwargs"].dtype, pd.CategoricalDtype)
+    assert not frame["self"].dtype.isnative and to_frame(frame[["kwargs"]].rename(columns={"kwargs": "self"})).size == 3
+
+
 def test_integer_names_become_text_and_are_no_feature_names():
     frame = pd.DataFrame(np.eye(2))
     assert list(to_frame(frame).columns) == ["0", "1"] and feature_names(frame) is None

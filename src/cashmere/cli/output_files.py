@@ -99,7 +99,10 @@ def with_one_type_per_column(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
-    return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in mixed})
+    frame = frame.copy(deep=False)
+    for name in mixed:  # unlike assign, for columns of any name
+        frame[name] = frame[name].map(str, na_action="ignore")
+    return frame
 
 
 def write_output(path: Path, data: bytes) -> None:

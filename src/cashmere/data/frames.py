@@ -153,7 +153,11 @@ def _from_pandas(frame: pd.DataFrame) -> pd.DataFrame:
                 f"Complex data not supported: column {name!r}. Split it into two columns.", column=str(name)
             )
     changed = {str(name): plain for name in frame if (plain := _plain(frame[name])) is not None}
-    return frame.assign(**changed) if changed else frame
+    if changed:
+        frame = frame.copy(deep=False)
+        for name, plain in changed.items():  # unlike assign, for columns of any name
+            frame[name] = plain
+    return frame
 
 
 def _plain(series: pd.Series[Any]) -> pd.Series[Any] | None:
