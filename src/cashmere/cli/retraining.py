@@ -36,9 +36,10 @@ def retrain(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit the ensemble of a run again on newer rows, without a search. Makes a new run with the same settings.
+    """Fit the ensemble of a run again on newer rows.
 
-    The members keep their hyper-parameters; weights, calibration and thresholds are learned again.
+    Makes a new run with the same settings, without a search: the members keep their hyper-parameters; weights,
+    calibration and thresholds are learned again.
     """
     with typed_errors(out):
         from pandas.api.types import is_numeric_dtype
