@@ -1,19 +1,23 @@
-"""What it brings that boosters learn the median if the metric is an absolute error.
+"""What it brings that boosters learn the median if the metric is an absolute error, and all learners logarithms.
 
-    python -m benchmarks absolute-errors --data DIR
+    python -m benchmarks absolute-errors --data DIR --variants mae/mean mae/median mape/mean mape/median
+    python -m benchmarks absolute-errors --data DIR --variants mae/median mae/logarithms mape/median mape/logarithms
 
 Under ``mae``, the boosters of a run learn the median; under ``mape``, all learners weigh rows by 1/|target|, too. Each
-target is also learned without that, by the mean, as under the other metrics of values; both ensembles are chosen by the
-same metric. Runs count CPU seconds. `NAME:COLUMN` takes a numeric column for the target; ``mape`` needs positive ones.
-Rows are added as runs end; the same command continues an interrupted study.
+target is also learned without that, by the mean, as under the other metrics of values. With logarithms, all learners
+learn those of skewed targets. Ensembles are chosen by the same metric. Runs count CPU seconds. `NAME:COLUMN` takes a
+numeric column for the target; ``mape`` needs positive ones. Rows are added as runs end; the same command continues an
+interrupted study.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
@@ -25,8 +29,10 @@ from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on,
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument
-from cashmere.evaluation.metrics import METRICS
+from cashmere.base.arrays import AnyArray
+from cashmere.evaluation.metrics import METRICS, Metric
 from cashmere.records.budget import Budget
+from cashmere.run import run_directory
 from cashmere.run.settings import RunSettings
 
 TABLES = (
@@ -36,7 +42,7 @@ TABLES = (
 )
 """Three tables with values, and skewed columns of others."""
 
-VARIANTS = ("mae/mean", "mae/median", "mape/mean", "mape/median")
+VARIANTS = tuple(f"{metric}/{learned}" for metric in ("mae", "mape") for learned in ("mean", "median", "logarithms"))
 
 _CONSTANTS = 999
 
@@ -79,11 +85,14 @@ def run(table: BenchmarkTable, key: RunKey) -> list[AbsoluteErrorRun]:
     metric = METRICS[name]
     settings = RunSettings(
         task="regression",
-        metric=metric if learned == "median" else replace(metric, level=None),
+        metric=replace(metric, level=None) if learned == "mean" else metric,
         budget=Budget(seconds=key.budget),
         seed=key.seed,
     )
-    with cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session:
+    with (
+        nullcontext() if learned == "logarithms" else patch.object(run_directory, "learns_logarithms", _never),
+        cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session,
+    ):
         history = session.study.history
         session.model.choose_finally(history)
         loss = session.model.builder.loss
@@ -102,12 +111,17 @@ def run(table: BenchmarkTable, key: RunKey) -> list[AbsoluteErrorRun]:
         ]
 
 
+def _never(metric: Metric, y: AnyArray) -> bool:
+    """Take the place of `cashmere.evaluation.metrics.learns_logarithms`."""
+    return False
+
+
 def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[BenchmarkTable, RunKey]]:
     tables = tables_of(arguments)
     positive = {name for name, table in tables.items() if read(table, name)[1].min() > 0}
     for seed in range(arguments.seeds):
         for name, table in tables.items():
-            for variant in VARIANTS:
+            for variant in arguments.variants:
                 if variant.startswith("mae") or name in positive:
                     yield table, RunKey(name, variant, seed, arguments.budget, arguments.rows)
 
@@ -115,6 +129,7 @@ def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[BenchmarkTable, Run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--tables", nargs="+", default=list(TABLES), metavar="NAME|NAME:COLUMN")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS), metavar="METRIC/LEARNED")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rows", type=int, default=2000, help="most rows to fit on")
     parser.add_argument("--budget", type=float, default=30.0, help="CPU seconds of a run")

@@ -82,28 +82,26 @@ def run(table: BenchmarkTable, key: RunKey) -> list[LogarithmRun]:
     frame, values = to_frame(X.iloc[rows].reset_index(drop=True)), y.iloc[rows].to_numpy(dtype=np.float64)
     schema = infer_schema(frame)
     profile = TaskProfile(task_type=_TASK, n_rows=len(values), n_columns=len(schema.used), has_categories=True)
-    space, learned, predictions = make_space("default", profile), (False, True), {}
+    learned, predictions = (False, True), {}
+    spaces = [make_space("default", replace(profile, learns_logarithms=logarithms)) for logarithms in learned]
     with temporary_place() as place:
         prepare_folds(
             place / "folds",
             schema.code(frame),
             values,
             make_folds(values, _TASK, key.variant, seed=key.seed),
-            sorted(space.encodings),
+            sorted(spaces[0].encodings),
             task_type=_TASK,
             seed=key.seed,
         )
-        first, seen = list(space.first_configurations()), list[str]()
-        for number, configuration in enumerate(first):
-            algorithm = str(configuration["algorithm"])
+        first, seen = [list(space.first_configurations()) for space in spaces], list[str]()
+        for number, pair in enumerate(zip(*first, strict=True)):
+            algorithm = str(pair[0]["algorithm"])
             seen.append(algorithm)
             name = algorithm if seen.count(algorithm) == 1 else f"{algorithm} {seen.count(algorithm)}"
-            for logarithms in learned:
+            for logarithms, space, configuration in zip(learned, spaces, pair, strict=True):
                 objective = CrossValidationObjective(
-                    folder=place / "folds",
-                    space=space,
-                    metric=replace(METRICS["rmse"], learns_logarithms=logarithms),
-                    keep_model=False,
+                    folder=place / "folds", space=space, metric=METRICS["rmse"], keep_model=False
                 )
                 outcome = objective(Trial(number=number, configuration=configuration, seed=key.seed))
                 assert outcome.predictions is not None, outcome.error

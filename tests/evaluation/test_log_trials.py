@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,9 @@ from cashmere.space import make_space
 
 TASK, N_ROWS = TaskType.REGRESSION, 300
 PROFILE = TaskProfile(task_type=TASK, n_rows=N_ROWS, n_columns=2)
-SPACE = make_space("default", PROFILE)
+SPACE, SPACE_OF_LOGARITHMS = (
+    make_space("default", replace(PROFILE, learns_logarithms=logarithms)) for logarithms in (False, True)
+)
 
 
 class Rows:
@@ -36,8 +40,9 @@ class Rows:
         self.folder = folder
 
     def outcome(self, algorithm, metric):
-        objective = CrossValidationObjective(folder=self.folder, space=SPACE, metric=METRICS[metric])
-        return objective(Trial(number=0, configuration=SPACE.completed({"algorithm": algorithm}), seed=1))
+        space = SPACE_OF_LOGARITHMS if metric == "rmsle" else SPACE
+        objective = CrossValidationObjective(folder=self.folder, space=space, metric=METRICS[metric])
+        return objective(Trial(number=0, configuration=space.completed({"algorithm": algorithm}), seed=1))
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +63,17 @@ def test_models_predict_values_of_learned_logarithms(rows, algorithm):
         largest = np.log1p(rows.y[fold.train].max())
         assert model.log_limit == pytest.approx(largest + 1)
         np.testing.assert_allclose(model.predict(unseen), outcome.predictions[fold.validation], rtol=1e-3, atol=1e-4)
+
+
+def test_medians_are_those_of_logarithms(rows):
+    profile = replace(PROFILE, quantile=0.5)
+    losses = []
+    for logarithms in (False, True):
+        space = make_space("default", replace(profile, learns_logarithms=logarithms))
+        objective = CrossValidationObjective(folder=rows.folder, space=space, metric=METRICS["mae"])
+        trial = Trial(number=0, configuration=space.completed({"algorithm": "ridge"}), seed=1)
+        losses.append(objective(trial).loss)
+    assert losses[1] < 0.8 * losses[0]
 
 
 def test_constant_predictor_predicts_the_value_of_the_mean_logarithm(rows):

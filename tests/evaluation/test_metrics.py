@@ -19,6 +19,7 @@ from cashmere.evaluation.metrics import (
     get_metric,
     is_built_in,
     is_for_values,
+    learns_logarithms,
     metric_from_callable,
     pinball_metric,
 )
@@ -108,6 +109,18 @@ def test_deviances_are_those_of_sklearn(name, weighted):
     assert metric.loss(y, p, w) == pytest.approx(sk.mean_tweedie_deviance(y, p, power=metric.power, sample_weight=w))
     floor = SMALLEST_PREDICTION * np.average(y, weights=w)
     assert metric.loss(y, -p, w) == pytest.approx(metric.loss(y, np.full(200, floor), w))
+
+
+@pytest.mark.parametrize("name", ["mae", "mape", "pinball@0.5", "rmse", "pinball@0.9", "poisson", "rmsle"])
+def test_logarithms_of_skewed_targets_are_learned_under_absolute_errors(name):
+    metric, skewed = get_metric(name, REGRESSION), np.exp(np.random.default_rng(0).normal(size=200))
+    of_median = name in ("mae", "mape", "pinball@0.5")
+    assert learns_logarithms(metric, skewed) == (of_median or name == "rmsle")
+    for other in (-skewed, skewed - 1, np.log1p(skewed), np.ones(9)):  # negative, hardly skewed, constant
+        assert not learns_logarithms(metric, other) or name == "rmsle"
+    if name == "mae":
+        own = replace(metric, function=lambda y, p, w: 0.0)
+        assert not learns_logarithms(own, skewed)
 
 
 def test_mean_minimises_deviances():

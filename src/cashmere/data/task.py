@@ -59,6 +59,8 @@ class TaskProfile:
         Level of the quantile to predict, by learners that can; None for the mean.
     power : float or None
         Power of the Tweedie deviance to minimise, by learners that can; see `cashmere.evaluation.Metric`.
+    learns_logarithms : bool
+        Whether learners learn log(1 + target), and predict targets again.
     """
 
     task_type: TaskType
@@ -72,3 +74,4 @@ class TaskProfile:
     monotone: tuple[int, ...] = ()
     quantile: float | None = None
     power: float | None = None
+    learns_logarithms: bool = False

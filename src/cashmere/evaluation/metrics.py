@@ -82,7 +82,7 @@ class Metric(ScoreScale):
         Power p of a Tweedie deviance, the one of a distribution whose variance is proportional to the p-th power of its
         mean: 1 for Poisson, 2 for gamma. Predictions must be positive.
     learns_logarithms : bool
-        Whether learners learn log(1 + target) for it. Targets must be at least 0.
+        Whether learners always learn log(1 + target) for it, see `learns_logarithms`. Targets must be at least 0.
     is_mean : bool
         Whether the loss of a set of rows is the mean of the losses of its rows, hence also the mean of those of folds.
     """
@@ -400,6 +400,9 @@ _DEVIANCES = {"poisson": 1.0, "gamma": 2.0, _TWEEDIE: 1.5}
 SMALLEST_PREDICTION = 0.001
 """Smallest prediction under a deviance, which needs positive ones, relative to the mean target."""
 
+_MEDIAN, _SKEWED = 0.5, 1.0
+"""Level of the quantile, and skewness of targets from which on their logarithms are learned."""
+
 _SMALLEST_TARGET = 0.01
 """Targets under a percentage error, relative to their median, from which on training weights grow no further."""
 
@@ -499,6 +502,27 @@ def check_targets(metric: Metric, y: AnyArray) -> None:
         )
     if not y.any():
         raise MetricError(f"The metric {metric.name!r} needs some positive targets, but all are 0. Choose rmse.")
+
+
+def learns_logarithms(metric: Metric, y: AnyArray) -> bool:
+    """Return whether learners should learn log(1 + target) instead of the target.
+
+    They do for an error of logarithms; and for an absolute error, also in per cent, if all targets are at least 0 and
+    skewed to the right: the logarithm of the median is the median of logarithms, and learners of means come closer to
+    it (docs/benchmarks.md#logarithms).
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    y : (n_rows,) array
+        Targets of the training rows.
+    """
+    if metric.learns_logarithms or metric.level != _MEDIAN or not is_built_in(metric):
+        return metric.learns_logarithms
+    deviation = np.asarray(y, dtype=np.float64) - np.mean(y)
+    spread = float(np.sqrt(np.mean(deviation**2)))
+    return bool(np.min(y) >= 0 and spread > 0 and np.mean((deviation / spread) ** 3) >= _SKEWED)
 
 
 METRICS: dict[str, Metric] = {

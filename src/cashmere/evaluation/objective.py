@@ -176,7 +176,7 @@ class _Evaluation:
                 weight=self._training_weight(k),
                 resample=self._space.build_resampling(self._trial.configuration, context),
                 needs_probabilities=self._metric.needs == "probabilities",
-                learns_logarithms=self._metric.learns_logarithms,
+                learns_logarithms=self._profile.learns_logarithms,
                 algorithm=self._algorithm.name,
             )
         fitted = time.perf_counter()
@@ -249,7 +249,7 @@ class _Evaluation:
             weight=self._training_weight(k),
             resample=self._space.build_resampling(self._trial.configuration, context),
             n_threads=context.n_threads,
-            learns_logarithms=self._metric.learns_logarithms,
+            learns_logarithms=self._profile.learns_logarithms,
         )
         if begun.added is not None:
             self._added.append(begun.added)

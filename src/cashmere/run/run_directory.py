@@ -50,6 +50,7 @@ from cashmere.evaluation.metrics import (
     default_metric,
     get_metric,
     is_for_values,
+    learns_logarithms,
     metric_from_callable,
 )
 from cashmere.exceptions import (
@@ -183,6 +184,7 @@ class RunDirectory:
             # Learners that move the values of leaves to a quantile break directions.
             quantile=None if settings.monotone else self.metric.level,
             power=self.metric.power,
+            learns_logarithms=learns_logarithms(self.metric, rows.y),
         )
         self.space: Space = _chosen_from(make_space(settings.space, self.profile), settings)
         if settings.deployable is not None:

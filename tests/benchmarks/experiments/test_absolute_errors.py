@@ -34,5 +34,5 @@ def test_percentage_errors_are_those_of_positive_targets(tmp_path):
         (seed, name, f"{metric}/{learned}")
         for seed in (0, 1)
         for name, metric in (("t:a", "mae"), ("t:a", "mape"), ("t:b", "mae"))
-        for learned in ("mean", "median")
+        for learned in ("mean", "median", "logarithms")
     ]
