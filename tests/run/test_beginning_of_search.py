@@ -95,5 +95,5 @@ def test_an_opening_that_would_not_be_used_is_refused(tmp_path):
 
 
 def test_a_misspelt_opening_is_refused(tmp_path):
-    with pytest.raises(ArtefactError, match="'defaults', 'learned', or a file"):
+    with pytest.raises(ArtefactError, match="'defaults', 'learned', a file"):
         made_run(tmp_path / "run", opening="Learned")
