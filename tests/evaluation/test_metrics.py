@@ -118,6 +118,7 @@ def test_logarithms_of_skewed_targets_are_learned_under_absolute_errors(name):
     assert learns_logarithms(metric, skewed) == (of_median or name == "rmsle")
     for other in (-skewed, skewed - 1, np.log1p(skewed), np.ones(9)):  # negative, hardly skewed, constant
         assert not learns_logarithms(metric, other) or name == "rmsle"
+    assert learns_logarithms(metric, 1e200 * skewed) == learns_logarithms(metric, skewed)
     if name == "mae":
         own = replace(metric, function=lambda y, p, w: 0.0)
         assert not learns_logarithms(own, skewed)

@@ -897,6 +897,9 @@ def test_stored_results_count_although_an_earlier_trial_was_killed(plan, tmp_pat
         study.count_stored()
         counted = [o.trial.number for o in study.history]
         assert counted == ([0, 2, 3, 4] if plan.trials is None else [0])
+        repeated = study.ask()
+        assert repeated.key == trials[1].key
+        study.tell(repeated, 1.0)
         history = study.optimize(lambda trial: float(trial.number), "7trials")
         assert [o.trial.number for o in history] == list(range(7))
         assert [o.trial.key for o in history][:5] == [trial.key for trial in trials]

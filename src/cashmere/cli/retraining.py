@@ -9,8 +9,8 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.searching import make_progress, tell
-from cashmere.cli.terminal import Quiet, RunFolder, TableName, say, typed_errors
+from cashmere.cli.searching import make_progress, seconds_since_start, tell
+from cashmere.cli.terminal import Quiet, RunFolder, Scheduler, TableName, say, typed_errors
 
 _NAMED = 5
 
@@ -34,6 +34,7 @@ def retrain(
         int | None,
         typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
     ] = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit the ensemble of a run again on newer rows.
@@ -46,30 +47,40 @@ def retrain(
 
         from cashmere.data.reading import as_categories, read_table, take_column
         from cashmere.data.target import rows_with_target
+        from cashmere.records.budget import Budget, Deadline
+        from cashmere.run.preparation_time import reading_check
         from cashmere.run.retraining import EarlierRun, retrain_run
 
-        earlier = EarlierRun.read(folder)
-        frame = read_table(table)
+        given_budget = None if budget is None else Budget.parse(budget)
+        seconds = None if given_budget is None else given_budget.seconds
+        clock = Deadline(seconds, already_spent=seconds_since_start())
+        earlier = EarlierRun.read(folder, searches=budget is not None)
+        frame = read_table(table, check=reading_check(clock))
         as_categories(table, frame, [n for n in earlier.categorical if n in frame and is_numeric_dtype(frame[n])])
         y: Any = take_column(frame, earlier.settings.target_name, "target")
         if drop_missing_target:
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
-        _, unknown = earlier.features_of(frame)
+        numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
+        frame, unknown = earlier.features_of(frame)
         if unknown:
             names = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
             say(quiet, f"{counted(len(unknown), 'column')} that the run does not know left out: {names}.")
+        given: list[Any] = [y, frame]
+        del frame, y  # so that the run holds the only references, and can free their memory early
         finished = retrain_run(
             earlier,
-            frame,
-            y,
+            given.pop(),
+            given.pop(),
             out=out,
-            budget=budget,
+            budget=given_budget,
             sample_weight=weight,
-            numbers=frame.index.to_numpy(dtype="int64"),
+            numbers=numbers,
             n_workers=workers,
+            executor=scheduler,
             load=False,
+            already_spent=clock.elapsed,
             progress=make_progress(quiet),
         )
         tell(finished, quiet=quiet)

@@ -520,9 +520,11 @@ def learns_logarithms(metric: Metric, y: AnyArray) -> bool:
     """
     if metric.learns_logarithms or metric.level != _MEDIAN or not is_built_in(metric):
         return metric.learns_logarithms
-    deviation = np.asarray(y, dtype=np.float64) - np.mean(y)
-    spread = float(np.sqrt(np.mean(deviation**2)))
-    return bool(np.min(y) >= 0 and spread > 0 and np.mean((deviation / spread) ** 3) >= _SKEWED)
+    values = np.asarray(y, dtype=np.float64)
+    if values.min() < 0 or values.min() == values.max():
+        return False
+    deviation = values / values.max() - np.mean(values / values.max())  # the squares of large values overflow
+    return bool(np.mean((deviation / deviation.std()) ** 3) >= _SKEWED)
 
 
 METRICS: dict[str, Metric] = {

@@ -209,7 +209,8 @@ class FinishedRun:
         if not history or any(o.trial.origin.kind is not OriginKind.WARM_START for o in history):
             return ""
         text = "all trials are first configurations of the space; a larger budget lets the search choose others."
-        if (self.facts.opening or {}).get("steps_first"):
+        opening = self.facts.opening or {}
+        if opening.get("steps_first") and len(history) <= len(opening["steps"]):
             text = f"the trials are members of an earlier run. To search on: cashmere resume {self.folder} --budget 10m"
         return f"Note: {text}\n"
 

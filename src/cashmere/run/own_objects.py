@@ -70,7 +70,7 @@ def _how(folder: Path, missing: set[str], path: str | None, searches: bool) -> s
             "Resume it from Python with the same object: AutoClassifier(..., run_directory=..., resume=True).fit(X, y)."
         )
     objects = ", ".join(f"{name!r}: ..." for name in sorted(missing))
-    return f"Pass the same object in Python: refine_run(folder, own_objects={{{objects}}})."
+    return f"Pass the same object in Python: own_objects={{{objects}}}."
 
 
 def _check_scale(folder: Path, stored: Mapping[str, Any], metric: Any) -> None:

@@ -25,7 +25,7 @@ from cashmere.base.text import counted
 from cashmere.data.target_hints import frequent_class_hint
 from cashmere.ensembles.limits import Limit
 from cashmere.ensembles.pool import ValidationPool
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import Metric, check_targets
 from cashmere.exceptions import (
     IncompatibleParametersError,
     InvalidParameterError,
@@ -183,6 +183,7 @@ def refine_run(
         if deployable is not None:
             check_columns_convert(run.schema)
         judged_by = run.metric if metric is None else metric_for(metric, run.target)
+        check_targets(judged_by, run.rows.y)
         if metric is not None and run.settings.pos_label is None:
             hint = frequent_class_hint(run.target, run.rows.y, judged_by.name)
             if hint is not None:

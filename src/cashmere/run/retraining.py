@@ -33,7 +33,7 @@ class EarlierRun:
     folder : Path
         Its directory.
     settings : RunSettings
-        Its settings.
+        Its settings, with its task.
     schema : TableSchema
         Its columns.
     n_members : int
@@ -49,10 +49,19 @@ class EarlierRun:
     n_repeats: int
 
     @classmethod
-    def read(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None) -> Self:
-        """Read a finished run; errors as for `retrain_run`."""
-        with RunDirectory.open(folder, own_objects, searches=False) as run:
-            settings, schema, space = run.settings, run.schema, run.space.name
+    def read(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None, *, searches: bool = False) -> Self:
+        """Read a finished run; errors as for `retrain_run`.
+
+        Parameters
+        ----------
+        folder, own_objects
+            See `retrain_run`.
+        searches : bool
+            Whether its strategy will be asked.
+        """
+        with RunDirectory.open(folder, own_objects, searches=searches) as run:
+            task = "classification" if run.target.task_type.is_classification else "regression"
+            settings, schema, space = replace(run.settings, task=task), run.schema, run.space.name
             splits = [fact["count"] for fact in (run.store.facts().splits or {}).values()]
         n_members = len(opening_of_members(folder, space=space).steps)
         return cls(
@@ -77,9 +86,13 @@ class EarlierRun:
         ------
         SchemaError
             If a column is missing that the run has used.
+        DataError
+            If one of its columns holds infinities.
         """
         structure = self.settings.groups or self.settings.time
         own = [column.name for column in self.schema.columns]
+        if not self.schema.named and frame.shape[1] == len(own):
+            frame = frame.set_axis(own, axis=1)
         missing = [column.name for column in self.schema.used if column.name not in frame]
         missing += [structure] if structure is not None and structure not in frame else []
         if missing:
@@ -89,11 +102,11 @@ class EarlierRun:
             )
         wanted = dict.fromkeys(([] if structure is None else [structure]) + [name for name in own if name in frame])
         others = [str(name) for name in frame.columns if name not in wanted]
-        found = frame[list(wanted)].copy(deep=False)
+        found = frame[list(wanted)] if others or list(wanted) != list(frame) else frame.copy(deep=False)
         for name in self.categorical:
             if name in found and pd.api.types.is_numeric_dtype(found[name]):
                 found[name] = found[name].astype("category")
-        return found, others
+        return to_frame(found), others
 
 
 def retrain_run(
@@ -107,13 +120,15 @@ def retrain_run(
     numbers: IntArray | None = None,
     n_workers: int | None = None,
     own_objects: Mapping[str, Any] | None = None,
+    executor: Any = None,
     load: bool = True,
+    already_spent: float = 0.0,
     progress: Callable[[], Progress] = Silence,
 ) -> FinishedRun:
     """Fit the ensemble of an earlier run again on newer rows: a new run with its settings and the same members.
 
     The members keep their hyper-parameters. How columns are encoded, where paths end, weights, calibration and
-    thresholds are learned anew, so the new run has a cross-fitted score, intervals and a report like any other.
+    thresholds are learned again, so the new run has a cross-fitted score, intervals and a report like any other.
 
     Parameters
     ----------
@@ -135,11 +150,9 @@ def retrain_run(
     n_workers : int, optional
         Number of parallel trials; by default as in `fit`.
     own_objects : dict, optional
-        Custom metric, strategy, space or resampling of the earlier run, by name.
-    load : bool
-        Whether to return the ensemble in memory.
-    progress : callable
-        Creates the progress display.
+        Custom metric, space or resampling of the earlier run, by name; with a budget also the strategy.
+    executor, load, already_spent, progress
+        See `fit_run`.
 
     Raises
     ------
@@ -151,10 +164,17 @@ def retrain_run(
         If a file is damaged.
     DataError, MetricError
         If the table or the target cannot be used; see also `fit_run`.
+
+    Warns
+    -----
+    LeftOutWarning
+        If there are members of algorithms that the new run cannot use, such as those that accept no row weights.
     """
-    known = earlier if isinstance(earlier, EarlierRun) else EarlierRun.read(earlier, own_objects)
+    known = earlier
+    if not isinstance(known, EarlierRun):
+        known = EarlierRun.read(known, own_objects, searches=budget is not None)
     settings = known.settings
-    frame, _ = known.features_of(to_frame(X))
+    frame, _ = known.features_of(to_frame(X, all_finite=False))
     frame, structure = take_structure(frame, groups=settings.groups, time=settings.time, gap=settings.gap)
     settings = replace(
         settings,
@@ -164,14 +184,19 @@ def retrain_run(
     )
     if budget is None and settings.repeats == "auto":
         settings = replace(settings, repeats=known.n_repeats)
+    given: list[Any] = [y, frame]
+    del X, y, frame  # so that the run holds the only references, and can free their memory early
     return fit_run(
         out,
-        frame,
-        y,
+        given.pop(),
+        given.pop(),
         settings,
         weight=sample_weight,
         structure=structure,
         numbers=numbers,
+        executor=executor,
+        named=known.schema.named,
         load=load,
+        already_spent=already_spent,
         progress=progress,
     )

@@ -164,6 +164,7 @@ class RunDirectory:
         target: TargetCoding,
         rows: TrainingRows,
         store: RunStore,
+        is_new: bool = False,
     ) -> None:
         settings.check_task(target.task_type)
         self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
@@ -184,7 +185,7 @@ class RunDirectory:
             # Learners that move the values of leaves to a quantile break directions.
             quantile=None if settings.monotone else self.metric.level,
             power=self.metric.power,
-            learns_logarithms=learns_logarithms(self.metric, rows.y),
+            learns_logarithms=self._learns_logarithms(is_new),
         )
         self.space: Space = _chosen_from(make_space(settings.space, self.profile), settings)
         if settings.deployable is not None:
@@ -306,7 +307,7 @@ class RunDirectory:
                     structure=rows.structure,
                 )
                 settings = replace(settings, resampling=resampling)
-            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
+            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store, is_new=True)
             check_targets(run.metric, run.rows.y)
             tell(DeployableWarning, run.restriction)
             if settings.pos_label is None:
@@ -321,7 +322,11 @@ class RunDirectory:
             run.set_goal(settings.budget)
             _check_opening(settings, run.space)
             if settings.opening not in (_SHIPPED_OPENING, _NO_OPENING):
-                store.set_fact("opening", _own_opening(settings.opening, run.space).to_json())
+                opening = _own_opening(settings.opening, run.space)
+                tell(LeftOutWarning, _left_out_of(opening, run.space))
+                store.set_fact("opening", opening.to_json())
+            if run.profile.learns_logarithms:
+                store.set_fact("learns_logarithms", True)
             check()
             rows.save(folder / "table.npz")
             run._map_values()
@@ -401,6 +406,12 @@ class RunDirectory:
         except BaseException:
             store.close()
             raise
+
+    def _learns_logarithms(self, is_new: bool) -> bool:
+        """Return what was decided when the run began; earlier versions only learned them for errors of logarithms."""
+        if is_new:
+            return learns_logarithms(self.metric, self.rows.y)
+        return self.metric.learns_logarithms or bool(self.store.facts().learns_logarithms)
 
     def _left_out(self) -> list[str]:
         """Name the algorithms that a constraint leaves out and the user did not exclude."""
@@ -599,7 +610,8 @@ class RunDirectory:
         ):
             raise RunDirectoryError(
                 self.folder,
-                "was started with other rows than X and y hold. Use resume=False and another run_directory.",
+                "was started with other rows than X and y hold, or other rows have the weight 0. Use resume=False and "
+                "another run_directory.",
             )
         if not _equal_weights(self.rows.weight, rows.weight):
             raise RunDirectoryError(
@@ -680,7 +692,7 @@ def _check_opening(settings: RunSettings, space: Space) -> None:
         If the package has none for the space.
     """
     opening = settings.opening
-    if opening != _NO_OPENING and settings.budget.trials is not None and not Path(opening).is_dir():
+    if opening != _NO_OPENING and settings.budget.trials is not None and not _is_of_run(opening):
         raise IncompatibleParametersError(
             f"The opening {opening!r} has no effect if the budget is a number of trials: such a search begins with the "
             "defaults. Give only a time such as '10m' as budget, or leave out the opening, unless it is a run.",
@@ -697,9 +709,14 @@ def _check_opening(settings: RunSettings, space: Space) -> None:
         )
 
 
+def _is_of_run(opening: str) -> bool:
+    """Return whether an opening is that of an earlier run."""
+    return opening not in (_SHIPPED_OPENING, _NO_OPENING) and Path(opening).is_dir()
+
+
 def _own_opening(path: str, space: Space) -> Opening:
     """Return the opening in the user's file, or the members of a run; it must be for the space of the new run."""
-    opening = opening_of_members(path, space=space.name) if Path(path).is_dir() else load_opening(path)
+    opening = opening_of_members(path, space=space.name) if _is_of_run(path) else load_opening(path)
     if opening.space != space.name:
         raise ArtefactError(
             path,
@@ -713,6 +730,15 @@ def _check_classes(rows: CanonicalRows, target: TargetCoding) -> None:
     y = rows.y if rows.weight is None else rows.y[rows.weight > 0]
     if target.task_type.is_classification and (y == y[0]).all():
         raise one_class_error(target.classes[y[0]], f"all {len(y)} rows with a weight above 0")
+
+
+def _left_out_of(opening: Opening, space: Space) -> str | None:
+    """Return a warning that names the algorithms of an earlier run's members that the space lacks; None if none."""
+    if not opening.steps_first:
+        return None
+    offered = {algorithm.name for algorithm in space.algorithms}
+    names = sorted({str(step.values[ALGORITHM]) for step in opening.steps} - offered)
+    return f"Left out: members of the earlier run with {', '.join(names)}, which this run lacks." if names else None
 
 
 def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSettings) -> Any:

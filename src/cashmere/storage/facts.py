@@ -85,6 +85,8 @@ class RunFacts:
         Budget that strategies may rely on, see `cashmere.records.work_budget.WorkBudget`.
     opening : dict
         What the search began with, if the user gave a file with it; see `cashmere.metalearning.opening`.
+    learns_logarithms : bool
+        Whether learners learn logarithms of the target; None for what earlier versions did.
     meta_features : dict
         Meta-features of the table, if the strategy needs them; see `cashmere.metalearning.meta_features`.
     hints : list of str
@@ -138,6 +140,7 @@ class RunFacts:
     goal: dict[str, Any] | None = None
     plan: _Text | None = None
     opening: dict[str, Any] | None = None
+    learns_logarithms: bool | None = None
     meta_features: dict[str, Any] | None = None
     hints: list[_Text] | None = None
     baseline_loss: float | None = None

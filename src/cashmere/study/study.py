@@ -238,6 +238,8 @@ class Study:
         InconsistentResumeError
             If the store has the outcome of another configuration.
         """
+        if self._state.has_gap:
+            self._state.forget_open_trials()
         self._take_stored()
         return self._next_trial()
 
@@ -583,7 +585,7 @@ class Study:
         """Let all stored results count, also those behind a trial that was running when an earlier call was killed.
 
         Call this at the end, when there is no time to decide that trial again. If the plan has a number of trials, only
-        the trials before it count. A later call of `optimize` begins with it.
+        the trials before it count. A later call of `optimize` or `ask` begins with it.
         """
         self._state.commit_stored()
 
