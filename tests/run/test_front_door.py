@@ -218,6 +218,19 @@ def test_resume_uses_the_workers_and_limits_that_it_is_given(tmp_path, monkeypat
         assert run.settings == first  # those of the first call are kept
 
 
+def test_what_learners_learn_stays_as_it_was_decided_at_the_start(tmp_path):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["a", "b"])
+    settings = RunSettings(
+        budget=Budget(trials=1), isolation="none", resampling="holdout", include=("ridge",), metric="mae"
+    )
+    fit_run(tmp_path / "run", X, np.exp(2 * X["a"]), settings, report=False)
+    with RunDirectory.open(tmp_path / "run") as run:
+        assert run.profile.learns_logarithms
+        run.store.set_fact("learns_logarithms", None)  # as earlier versions left it
+    with RunDirectory.open(tmp_path / "run") as run:
+        assert not run.profile.learns_logarithms
+
+
 def test_run_that_fails_while_it_is_prepared_leaves_nothing(tmp_path, monkeypatch):
     def picky(truth, predicted):
         raise ValueError("none of this")
