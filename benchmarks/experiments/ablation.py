@@ -270,20 +270,22 @@ def summarise(runs: pd.DataFrame, reference: str = "everything") -> pd.DataFrame
     return found.rename_axis("variant").reset_index()
 
 
-def changes(runs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return by how many per cent test losses differ from those of one variant.
+def changes(runs: pd.DataFrame, reference: str, *, loss: str = "test") -> pd.DataFrame:
+    """Return by how many per cent losses differ from those of one variant.
 
     Parameters
     ----------
     runs, reference
         See `summarise`.
+    loss : str
+        ``"test"``, or another loss of `AblationRun`.
 
     Returns
     -------
     DataFrame of shape (n_tables, n_variants)
         Of the mean losses over the seeds that both have; NaN where they have none. Other last steps come last.
     """
-    losses = runs.assign(part=_part(runs)).pivot(index=["table", "seed"], columns="part", values="test")
+    losses = runs.assign(part=_part(runs)).pivot(index=["table", "seed"], columns="part", values=loss)
     change = {}
     for name in (*VARIANTS, *LAST_STEPS):
         if name in losses:

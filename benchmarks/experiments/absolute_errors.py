@@ -5,16 +5,15 @@
 
 Under ``mae``, the boosters of a run learn the median; under ``mape``, all learners weigh rows by 1/|target|, too. Each
 target is also learned without that, by the mean, as under the other metrics of values. With logarithms, all learners
-learn those of skewed targets. Ensembles are chosen by the same metric. Runs count CPU seconds. `NAME:COLUMN` takes a
-numeric column for the target; ``mape`` needs positive ones. Rows are added as runs end; the same command continues an
-interrupted study.
+learn those of skewed targets; runs do so under ``mae``. Ensembles are chosen by the same metric. Runs count CPU
+seconds. `NAME:COLUMN` takes a numeric column for the target; ``mape`` needs positive ones. Rows are added as runs end;
+the same command continues an interrupted study.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
@@ -30,7 +29,7 @@ from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument
 from cashmere.base.arrays import AnyArray
-from cashmere.evaluation.metrics import METRICS, Metric
+from cashmere.evaluation.metrics import METRICS, Metric, learns_logarithms
 from cashmere.records.budget import Budget
 from cashmere.run import run_directory
 from cashmere.run.settings import RunSettings
@@ -90,7 +89,7 @@ def run(table: BenchmarkTable, key: RunKey) -> list[AbsoluteErrorRun]:
         seed=key.seed,
     )
     with (
-        nullcontext() if learned == "logarithms" else patch.object(run_directory, "learns_logarithms", _never),
+        patch.object(run_directory, "learns_logarithms", _if_skewed if learned == "logarithms" else _never),
         cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session,
     ):
         history = session.study.history
@@ -111,8 +110,13 @@ def run(table: BenchmarkTable, key: RunKey) -> list[AbsoluteErrorRun]:
         ]
 
 
+def _if_skewed(metric: Metric, y: AnyArray) -> bool:
+    """Take the place of `cashmere.evaluation.metrics.learns_logarithms`; under ``mape``, runs learn none."""
+    return learns_logarithms(METRICS["mae"], y)
+
+
 def _never(metric: Metric, y: AnyArray) -> bool:
-    """Take the place of `cashmere.evaluation.metrics.learns_logarithms`."""
+    """Take its place as well."""
     return False
 
 

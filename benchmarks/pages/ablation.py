@@ -25,6 +25,7 @@ PARTS = (
     "no calibration",
     "best trial alone",
 )
+PARTS_HEADER = "| | mean | from | to | median | tables with more loss | cross-fitted | trials/min | last step, s |"
 RUNGS = ("everything", "without rungs")
 CELLS = (("large_200000", 30, 2), ("large_1000000", 30, 2), ("shuttle", 9, 7))
 """Tables with their numbers of columns and classes."""
@@ -72,26 +73,27 @@ def parts() -> Iterator[Statement | Body]:
 
 def _of_parts(runs: Frame) -> Body:
     """Return what becomes of the loss without a part, as changes of logarithms: some losses are nearly 0."""
-    ratios: Frame = np.log1p(changes(runs, "everything") / 100)
+    changed: list[Frame] = [changes(runs, "everything", loss=loss) for loss in ("test", "cross_fitted")]
+    ratios, cross_fitted = ((each.reindex(columns=PARTS) / 100 + 1).map(np.log) for each in changed)
     found: Frame = summarise(runs).set_index("variant")
     lines = []
     for name in PARTS:
         low, high = bootstrap_interval(ratios[name].dropna().to_numpy(), np.random.default_rng(0))
         means = [100 * np.expm1(value) for value in (ratios[name].mean(), low, high, ratios[name].median())]
+        unseen = 100 * np.expm1(cross_fitted[name].mean())
         lines.append(
             row(
                 name,
                 *(signed(value, 1) for value in means),
                 f"{(ratios[name] > 0).sum()} of {ratios[name].count()}",
+                "" if np.isnan(unseen) else signed(unseen, 1),
                 f"{found.loc[name, 'trials/min']:.0f}",
-                f"{found.loc[name, 'last step, s']:.1f}",
+                f"{found.loc[name, 'last step, s']:.2f}",
             )
         )
     whole = found.loc["everything"]
-    lines.append(row("everything", "", "", "", "", "", f"{whole['trials/min']:.0f}", f"{whole['last step, s']:.1f}"))
-    return Body(
-        header="| | mean | from | to | median | tables with more loss | trials/min | last step, s |", lines=tuple(lines)
-    )
+    lines.append(row("everything", *[""] * 6, f"{whole['trials/min']:.0f}", f"{whole['last step, s']:.2f}"))
+    return Body(header=PARTS_HEADER, lines=tuple(lines))
 
 
 def _rungs(runs: Frame) -> Body:

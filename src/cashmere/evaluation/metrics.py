@@ -400,8 +400,9 @@ _DEVIANCES = {"poisson": 1.0, "gamma": 2.0, _TWEEDIE: 1.5}
 SMALLEST_PREDICTION = 0.001
 """Smallest prediction under a deviance, which needs positive ones, relative to the mean target."""
 
-_MEDIAN, _SKEWED = 0.5, 1.0
-"""Level of the quantile, and skewness of targets from which on their logarithms are learned."""
+_MEDIAN = 0.5
+SKEWED = 1.0
+"""Skewness of targets from which on their logarithms are learned under absolute errors."""
 
 _SMALLEST_TARGET = 0.01
 """Targets under a percentage error, relative to their median, from which on training weights grow no further."""
@@ -507,9 +508,9 @@ def check_targets(metric: Metric, y: AnyArray) -> None:
 def learns_logarithms(metric: Metric, y: AnyArray) -> bool:
     """Return whether learners should learn log(1 + target) instead of the target.
 
-    They do for an error of logarithms; and for an absolute error, also in per cent, if all targets are at least 0 and
-    skewed to the right: the logarithm of the median is the median of logarithms, and learners of means come closer to
-    it (docs/benchmarks.md#logarithms).
+    They do for an error of logarithms; and for an absolute error, if all targets are at least 0 and skewed to the
+    right: the logarithm of the median is the median of logarithms, and learners of means come closer to it. Under
+    ``mape``, this gains nothing, as weights of rows make up for the skewness (docs/benchmarks.md#logarithms).
 
     Parameters
     ----------
@@ -518,13 +519,13 @@ def learns_logarithms(metric: Metric, y: AnyArray) -> bool:
     y : (n_rows,) array
         Targets of the training rows.
     """
-    if metric.learns_logarithms or metric.level != _MEDIAN or not is_built_in(metric):
+    if metric.learns_logarithms or metric.level != _MEDIAN or metric.name == _MAPE or not is_built_in(metric):
         return metric.learns_logarithms
     values = np.asarray(y, dtype=np.float64)
     if values.min() < 0 or values.min() == values.max():
         return False
     deviation = values / values.max() - np.mean(values / values.max())  # the squares of large values overflow
-    return bool(np.mean((deviation / deviation.std()) ** 3) >= _SKEWED)
+    return bool(np.mean((deviation / deviation.std()) ** 3) >= SKEWED)
 
 
 METRICS: dict[str, Metric] = {
