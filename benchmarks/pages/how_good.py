@@ -347,12 +347,11 @@ def _time() -> Iterator[Statement]:
 
 
 def _parts() -> Iterator[Statement]:
-    """What becomes of the test loss without a part, as the geometric mean over tables."""
     changed: Frame = changes(kept("ablation_parts"), "everything")
     mean = 100 * (np.exp(np.log1p(changed / 100).mean()) - 1)
     yield Statement(
-        text="on {n:word} tables that chose none of them: with LightGBM alone {lightgbm:+.1f} % test loss, with the best "
-        "trial instead of an ensemble {single:+.1f} %, without calibration {calibration:+.1f} %, without first "
+        text="on {n:word} tables that chose none of them: with LightGBM alone {lightgbm:+.1f} % test loss, with the "
+        "best trial instead of an ensemble {single:+.1f} %, without calibration {calibration:+.1f} %, without first "
         "configurations {first:+.1f} %, without networks {networks:+.1f} %, without added columns {features:+.1f} %",
         values={
             "n": len(changed),
