@@ -1456,14 +1456,14 @@ case(
     "array with infinity",
     table(lambda: np.where(np.eye(N, 2) > 0, np.inf, 1.0)),
     "DataError: in column 'x0'",
-    "DataError: in column 'x0'",
+    "DataError: in column 'size'",
 )
 case("float32 near its limit", table(lambda: np.full((N, 2), 3e38, dtype=np.float32) * np.arange(2)), MODEL, PREDICTED)
 case(
     "long doubles beyond float64",
     table(lambda: np.full((N, 2), np.longdouble("1e4000"))),
     "DataError: in column 'x0'",
-    "DataError: in column 'x0'",
+    "DataError: in column 'size'",
 )
 case("unsigned 64-bit integers", table(lambda: np.full((N, 2), 2**64 - 1, dtype=np.uint64)), MODEL, PREDICTED)
 case("big-endian numbers", table(lambda: np.arange(2 * N).reshape(N, 2).astype(">f8")), MODEL, PREDICTED)
@@ -1544,7 +1544,7 @@ case(
     "sparse with infinity",
     table(lambda: sparse.csr_matrix(np.where(np.eye(N, 5) > 0, np.inf, 0.0))),
     "DataError: in column 'x0'",
-    "DataError: in column 'x0'",
+    "SchemaError: X has 5 features",
 )
 case(
     "sparse complex",
