@@ -39,6 +39,20 @@ def regressor(request, tmp_path_factory):
     return model, folder, X[N_TRAIN:], y[N_TRAIN:].to_numpy()
 
 
+@pytest.mark.parametrize("metric", ["rmsle", "mae"])
+def test_intervals_of_learned_logarithms_grow_with_the_prediction(metric, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 2))
+    y = np.exp(3 + X[:, 0] + 0.3 * rng.normal(size=900))
+    model = AutoRegressor(metric=metric, resampling="5fold", **settings(tmp_path / "run")).fit(X[:N_TRAIN], y[:N_TRAIN])
+    lower, upper = model.predict_interval(X[N_TRAIN:], 0.8).T
+    assert np.mean((lower <= y[N_TRAIN:]) & (y[N_TRAIN:] <= upper)) == pytest.approx(0.8, abs=0.06)
+    widths, predicted = upper - lower, model.predict(X[N_TRAIN:])
+    assert np.std(widths / (1 + predicted)) < 0.1 * np.mean(widths / (1 + predicted))
+    assert lower.min() >= 0
+    np.testing.assert_array_equal(Predictor.load(tmp_path / "run").predict_interval(X[N_TRAIN:], 0.8).T, [lower, upper])
+
+
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory):
     table = demo_table().sample(700, random_state=0)

@@ -16,6 +16,7 @@ from cashmere.exceptions import (
     ArtefactError,
     DataError,
     IncompatibleParametersError,
+    InvalidParameterError,
     LeftOutWarning,
     RunDirectoryError,
     SchemaError,
@@ -220,6 +221,33 @@ def test_members_that_cannot_be_fitted_are_told(earlier):
     settings = {**QUICK, "include": ["extra_trees"], "budget": "1trials", "opening": earlier}
     with pytest.warns(LeftOutWarning, match=f"members of the earlier run with {', '.join(sorted(lacking))}, which"):
         AutoClassifier(**settings).fit(X, y)
+
+
+def test_classes_must_be_those_of_the_earlier_run(earlier, tmp_path):
+    X, y = months(1)
+    for labels, message in (
+        (y.replace("yes", "Yes"), "not in training: 'Yes'"),
+        (pd.Series(["yes"] * len(y)), "No row has the label 'no', one of the 2 classes"),
+    ):
+        with pytest.raises(DataError, match=message):
+            retrain_run(earlier, X, labels, out=tmp_path / "new")
+
+
+def test_budget_must_suffice_for_the_members(earlier, tmp_path):
+    X, y = months(1)
+    n_members = len(tried_members(earlier))
+    with pytest.raises(InvalidParameterError, match=f"at least {n_members} trial"):
+        retrain_run(earlier, X, y, out=tmp_path / "new", budget=f"{n_members - 1}trials")
+
+
+def test_lost_weights_are_told(tmp_path):
+    X, y = months(0)
+    settings = {**QUICK, "include": ["logistic_regression"], "budget": "1trials"}
+    weight = np.linspace(1, 2, len(X))
+    AutoClassifier(run_directory=tmp_path / "run", **settings).fit(X, y, sample_weight=weight)
+    with pytest.warns(LeftOutWarning, match="row weights, which the earlier run had"):
+        retrain_run(tmp_path / "run", X, y, out=tmp_path / "new")
+    retrain_run(tmp_path / "run", X, y, out=tmp_path / "newer", sample_weight=weight)
 
 
 def test_table_is_free_during_the_search(earlier, tmp_path):

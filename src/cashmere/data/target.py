@@ -90,7 +90,7 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         )
         raise DataError(
             f"Input y contains NaN: {counted(missing.size, 'missing value')} in the target, the first in row "
-            f"{missing[0]} (counted from 0). Remove these rows; cashmere fit does so with --drop-missing-target."
+            f"{missing[0]} (counted from 0). Remove these rows; commands do so with --drop-missing-target."
             f"{hint if labels else ''}"
         )
     if target.dtype == object and pd.api.types.infer_dtype(target, skipna=False) != "string":

@@ -162,9 +162,9 @@ class Predictor:
         """Predict intervals by CV+: lower and upper bounds, shape ``(n_rows, 2)``.
 
         The intervals contain the true value of about the share `coverage` of rows, if these are distributed like the
-        training rows. Their width depends on the errors of all rows, hardly on the row itself; see
-        `cashmere.ensembles.conformal`. If no target in training is below 0, a bound is so only where the
-        prediction is.
+        training rows. Their width depends on the errors of all rows, hardly on the row itself; where learners learn
+        logarithms, it is about proportional to the prediction. See `cashmere.ensembles.conformal`. If no target in
+        training is below 0, a bound is so only where the prediction is.
 
         Parameters
         ----------
@@ -187,9 +187,13 @@ class Predictor:
         scores, outputs = self._scores(coverage), self._of_folds(self._frame(table))
         lowest = self.information.get("lowest_target")
         is_bounded = isinstance(lowest, int | float) and lowest >= 0
+        is_logarithmic = self.information.get("log_intervals") is True
         intervals = []
         for parts in outputs:
-            bounds = scores.intervals(parts, coverage)
+            if is_logarithmic:
+                bounds = np.expm1(scores.intervals([np.log1p(np.maximum(part, 0.0)) for part in parts], coverage))
+            else:
+                bounds = scores.intervals(parts, coverage)
             if is_bounded:  # a prediction may be negative all the same, and belongs to its interval
                 bounds = np.maximum(bounds, np.minimum(np.mean(parts, axis=0), 0.0)[:, None])
             intervals.append(bounds)

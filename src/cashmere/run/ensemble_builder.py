@@ -67,6 +67,8 @@ class EnsembleBuilder:
     n_fold_models : int
         Number of models of a member: one of them predicts each row of the pool, and their mean predicts new rows,
         unless rows are ordered in time. See `choose_calibration`.
+    log_scores : bool
+        Whether conformal scores are differences of log(1 + value), because learners learn these.
 
     Attributes
     ----------
@@ -104,9 +106,10 @@ class EnsembleBuilder:
         decision_threshold: str | float,
         positive: int = 1,
         n_fold_models: int = 1,
+        log_scores: bool = False,
     ) -> None:
         self._method, self._size, self.metric, self.pool, self._seed = method, size, metric, pool, seed
-        self._has_model = has_model
+        self._has_model, self._log_scores = has_model, log_scores
         self._limits: tuple[Limit, ...] = ()
         self._instead: Mapping[int, AnyArray] = {}
         self._only_instead = False
@@ -353,6 +356,8 @@ class EnsembleBuilder:
         if self.calibration is not None:
             combined = self.calibration.apply(combined)
         y, fold = self.pool.y, self.pool.fold
+        if self._log_scores:
+            y, combined = np.log1p(y), np.log1p(np.maximum(combined, 0.0))
         if fold is None or is_in_time(self.pool.structure):
             fold = np.zeros(len(y), dtype=np.int64)
         n_classes = combined.shape[1] if combined.ndim == 2 else 0

@@ -168,6 +168,7 @@ class GrowingModel:
             "class_weight": self._run.settings.class_weight,
             "weighted": self._run.rows.weight is not None,
             "lowest_target": self._lowest_target(),
+            "log_intervals": self._run.profile.learns_logarithms,
             "least_prediction": self.builder.metric.least_prediction(self._run.rows.y, self._run.rows.weight),
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,

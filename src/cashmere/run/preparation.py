@@ -118,6 +118,7 @@ def _growing_model(run: RunDirectory, members: Members, repeats: Repeats, pace: 
         decision_threshold=settings.decision_threshold,
         positive=run.target.positive,
         n_fold_models=len(run.splits),
+        log_scores=run.profile.learns_logarithms,
     )
     return GrowingModel(
         run,

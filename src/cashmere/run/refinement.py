@@ -314,6 +314,7 @@ class _Refinement:
             decision_threshold=decision_threshold,
             positive=run.target.positive,
             n_fold_models=1 if refit else len(run.splits),
+            log_scores=run.profile.learns_logarithms,
         )
         if refit:
             trials = trials.with_one_model(run, members)

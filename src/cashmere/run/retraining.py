@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import IntArray
+from cashmere.base.caller import level_of_caller
 from cashmere.base.text import counted
 from cashmere.data.frames import to_frame
 from cashmere.data.row_structure import take_structure
 from cashmere.data.schema import ColumnKind, TableSchema
-from cashmere.exceptions import SchemaError
+from cashmere.data.target import TargetCoding
+from cashmere.exceptions import DataError, InvalidParameterError, LeftOutWarning, SchemaError
 from cashmere.records.budget import Budget
 from cashmere.run.finished import FinishedRun
 from cashmere.run.front_door import fit_run
@@ -36,6 +40,10 @@ class EarlierRun:
         Its settings, with its task.
     schema : TableSchema
         Its columns.
+    target : TargetCoding
+        Its target.
+    has_weights : bool
+        Whether rows had weights; False with class weights, which may be all that they had.
     n_members : int
         Number of members of its ensemble.
     n_repeats : int
@@ -45,6 +53,8 @@ class EarlierRun:
     folder: Path
     settings: RunSettings
     schema: TableSchema
+    target: TargetCoding
+    has_weights: bool
     n_members: int
     n_repeats: int
 
@@ -62,12 +72,15 @@ class EarlierRun:
         with RunDirectory.open(folder, own_objects, searches=searches) as run:
             task = "classification" if run.target.task_type.is_classification else "regression"
             settings, schema, space = replace(run.settings, task=task), run.schema, run.space.name
+            target, has_weights = run.target, run.rows.weight is not None and settings.class_weight is None
             splits = [fact["count"] for fact in (run.store.facts().splits or {}).values()]
         n_members = len(opening_of_members(folder, space=space).steps)
         return cls(
             folder=Path(folder),
             settings=settings,
             schema=schema,
+            target=target,
+            has_weights=has_weights,
             n_members=n_members,
             n_repeats=max(splits, default=1) - 1,
         )
@@ -107,6 +120,24 @@ class EarlierRun:
             if name in found and pd.api.types.is_numeric_dtype(found[name]):
                 found[name] = found[name].astype("category")
         return to_frame(found), others
+
+    def check_target(self, y: Any) -> None:
+        """Raise an error if a target has other classes: whoever uses predictions relies on them.
+
+        Raises
+        ------
+        DataError
+            If it has a label that was not in training, or lacks one that was, or is text in a regression.
+        """
+        codes = self.target.encode(y)
+        if not self.target.task_type.is_classification:
+            return
+        lacking = np.setdiff1d(np.arange(self.target.n_classes), codes)
+        if lacking.size:
+            raise DataError(
+                f"No row has the label {self.target.classes[lacking[0]]!r}, one of the {self.target.n_classes} classes "
+                f"of the run {self.folder}. Add rows of it, or search again: `cashmere fit --opening {self.folder}`."
+            )
 
 
 def retrain_run(
@@ -163,22 +194,33 @@ def retrain_run(
     CorruptStoreError
         If a file is damaged.
     DataError, MetricError
-        If the table or the target cannot be used; see also `fit_run`.
+        If the table or the target cannot be used, or the target has other classes; see also `fit_run`.
+    InvalidParameterError
+        If the budget has fewer trials than there are members.
 
     Warns
     -----
     LeftOutWarning
-        If there are members of algorithms that the new run cannot use, such as those that accept no row weights.
+        If there are members of algorithms that the new run cannot use, such as those that accept no row weights; or if
+        rows had weights in the earlier run, and have none now.
     """
     known = earlier
     if not isinstance(known, EarlierRun):
         known = EarlierRun.read(known, own_objects, searches=budget is not None)
     settings = known.settings
+    known.check_target(y)
+    if known.has_weights and sample_weight is None:
+        text = "Left out: row weights, which the earlier run had. To weigh rows, pass sample_weight (--sample-weight)."
+        warnings.warn(LeftOutWarning(text), stacklevel=level_of_caller())
     frame, _ = known.features_of(to_frame(X, all_finite=False))
     frame, structure = take_structure(frame, groups=settings.groups, time=settings.time, gap=settings.gap)
+    limit = Budget(trials=known.n_members) if budget is None else Budget.parse(budget)
+    if limit.trials is not None and limit.trials < known.n_members:
+        expected = f"a time, or at least {counted(known.n_members, 'trial')}, one for each member"
+        raise InvalidParameterError("budget", budget, expected)
     settings = replace(
         settings,
-        budget=Budget(trials=known.n_members) if budget is None else Budget.parse(budget),
+        budget=limit,
         opening=str(known.folder),
         n_workers=n_workers,
     )
