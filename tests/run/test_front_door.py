@@ -24,6 +24,7 @@ from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.progress import Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.space.named.registry import make_space
+from cashmere.storage import lease
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import run_leaderboard
 
@@ -229,6 +230,22 @@ def test_what_learners_learn_stays_as_it_was_decided_at_the_start(tmp_path):
         run.store.set_fact("learns_logarithms", None)  # as earlier versions left it
     with RunDirectory.open(tmp_path / "run") as run:
         assert not run.profile.learns_logarithms
+
+
+def test_interrupt_while_the_lock_is_taken_leaves_nothing(tmp_path, monkeypatch):
+    take, interrupts = lease._lock, [KeyboardInterrupt]
+
+    def interrupted(folder, epoch):
+        lock = take(folder, epoch)
+        if interrupts:
+            raise interrupts.pop()
+        return lock
+
+    monkeypatch.setattr(lease, "_lock", interrupted)
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    with pytest.raises(KeyboardInterrupt):
+        RunDirectory.create(tmp_path / "run", X, y, RunSettings(budget=Budget(trials=1)))
+    assert not (tmp_path / "run").exists()
 
 
 def test_run_that_fails_while_it_is_prepared_leaves_nothing(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import time
+import traceback
 import uuid
 import warnings
 from collections.abc import Callable, Mapping
@@ -349,6 +350,7 @@ class RunDirectory:
             if store is not None:
                 _discard(store, with_folder=is_new)
             elif is_new and not isinstance(error, RunDirectoryError):  # which may say that another process has begun
+                traceback.clear_frames(error.__traceback__)  # whose variables may hold the lock
                 _discard_unopened(folder)
             raise
         run._has_made_folder = is_new
