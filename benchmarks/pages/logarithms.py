@@ -40,16 +40,14 @@ def parts() -> Iterator[Statement | Body]:
     yield Statement(
         text="Under `rmsle`, ensembles of logarithms have {less:.1f} % less loss on average, and less on "
         "{better:word} of {n:word} targets",
-        values={
-            "less": 100 * (1 - np.exp(np.log(ratios).mean())),
-            "better": int((ratios < 1).sum()),
-            "n": len(ratios),
-        },
+        values={"less": 100 * (1 - _mean(ratios)), **_counts(ratios)},
     )
-    means = np.exp(np.log(of_squared).mean())
     yield Statement(
         text="Under `rmse`, they have {more:.1f} % more, and ensembles of both {both:.1f} % more",
-        values={"more": 100 * (means["on_logarithms"] - 1), "both": 100 * (means["on_both"] - 1)},
+        values={
+            name: 100 * (_mean(of_squared[column]) - 1)
+            for name, column in (("more", "on_logarithms"), ("both", "on_both"))
+        },
     )
     yield from _whole_runs(kept("skewed_targets"))
 

@@ -9,7 +9,7 @@ import typer
 
 from cashmere.cli.app import app
 from cashmere.cli.searching import expect_trials, make_progress, seconds_since_start, tell
-from cashmere.cli.terminal import say, typed_errors
+from cashmere.cli.terminal import Workers, say, typed_errors
 
 
 @app.command()
@@ -18,10 +18,7 @@ def demo(
     budget: Annotated[
         str, typer.Option(metavar="BUDGET", help="Time (10m), number of trials (250trials), or both (10m,250trials).")
     ] = "40s",
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Run a demonstration. Fits an ensemble to the table credit-g and scores it on unseen rows."""
     with typed_errors():

@@ -10,7 +10,17 @@ import typer
 from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.searching import make_progress, seconds_since_start, tell
-from cashmere.cli.terminal import Quiet, RunFolder, Scheduler, TableName, say, typed_errors
+from cashmere.cli.terminal import (
+    DropMissingTarget,
+    Quiet,
+    RunFolder,
+    SampleWeight,
+    Scheduler,
+    TableName,
+    Workers,
+    say,
+    typed_errors,
+)
 
 _NAMED = 5
 
@@ -24,16 +34,9 @@ def retrain(
         str | None,
         typer.Option(metavar="BUDGET", help="Search on within this budget, such as 10m (default: the members alone)."),
     ] = None,
-    drop_missing_target: Annotated[
-        bool, typer.Option("--drop-missing-target", help="Leave out rows that have no target.")
-    ] = False,
-    sample_weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
-    ] = None,
+    drop_missing_target: DropMissingTarget = False,
+    sample_weight: SampleWeight = None,
+    workers: Workers = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:

@@ -15,15 +15,18 @@ from cashmere.cli.app import app
 from cashmere.cli.terminal import (
     INTERRUPTED,
     Categorical,
+    DropMissingTarget,
     Gap,
     Ignored,
     Quiet,
     RunFolder,
+    SampleWeight,
     Scheduler,
     SpaceName,
     TableName,
     TaskChoice,
     TaskKind,
+    Workers,
     number_or_name,
     say,
     say_error,
@@ -40,9 +43,7 @@ def fit(
     table: TableName,
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the column to predict.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")],
-    drop_missing_target: Annotated[
-        bool, typer.Option("--drop-missing-target", help="Leave out rows that have no target.")
-    ] = False,
+    drop_missing_target: DropMissingTarget = False,
     ignore: Ignored = None,
     categorical: Categorical = None,
     task: TaskKind = TaskChoice.AUTO,
@@ -104,9 +105,7 @@ def fit(
         typer.Option(metavar="COLUMN", help="Column of times: later rows are predicted from earlier ones."),
     ] = None,
     gap: Gap = None,
-    sample_weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")
-    ] = None,
+    sample_weight: SampleWeight = None,
     ensemble: Annotated[
         str, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
     ] = "selection",
@@ -152,10 +151,7 @@ def fit(
             help="Stop trials early: none, or forgiving (when worse than the worst fold of the best trial).",
         ),
     ] = "none",
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
-    ] = None,
+    workers: Workers = None,
     lookahead: Annotated[
         int | None,
         typer.Option(

@@ -97,6 +97,17 @@ Categorical = Annotated[
     ),
 ]
 
+DropMissingTarget = Annotated[bool, typer.Option("--drop-missing-target", help="Leave out rows that have no target.")]
+
+SampleWeight = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")
+]
+
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
+]
+
 Scheduler = Annotated[
     str | None,
     typer.Option(

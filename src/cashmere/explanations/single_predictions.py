@@ -106,7 +106,7 @@ def explain_predictions(
     predictor, compared = _model_and_background(model, background, seed, trusted)
     target_name = str(predictor.information.get("target") or "target")
     columns = source_columns(predictor.schema)
-    frame = _frame(table, predictor)
+    frame = predictor.schema.frame_of(table)
     rows = predictor.schema.code(frame)
     if not predictor.schema.named:  # columns are matched by position
         frame = frame.set_axis([column.name for column in predictor.schema.columns], axis=1)
@@ -143,10 +143,6 @@ def explain_predictions(
     )
 
 
-def _frame(table: Any, predictor: Predictor) -> pd.DataFrame:
-    return predictor.schema.frame_of(table)
-
-
 def _model_and_background(
     model: str | Path | Predictor, background: Any, seed: int, trusted: Iterable[str]
 ) -> tuple[Predictor, CodedTable]:
@@ -154,7 +150,7 @@ def _model_and_background(
     rng = np.random.default_rng([seed, 0])
     if background is not None:
         predictor = model if isinstance(model, Predictor) else Predictor.load(model, trusted=trusted)
-        frame = _frame(background, predictor)
+        frame = predictor.schema.frame_of(background)
         chosen = np.sort(rng.permutation(len(frame))[:_BACKGROUND_ROWS])
         return predictor, predictor.schema.code(frame.iloc[chosen].reset_index(drop=True))
     if isinstance(model, Predictor):

@@ -113,7 +113,7 @@ class Predictor:
         """
         if self.target.task_type.is_classification:
             return self.decide(self.predict_proba(table))
-        return self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
+        return self._checked(self.predict_raw(self.schema.frame_of(table)).astype(np.float64))
 
     def _checked(self, output: Float64) -> Float64:
         """Raise an error for NaN or infinite predictions, which could be mistaken for missing values."""
@@ -155,7 +155,7 @@ class Predictor:
             raise AttributeError(
                 "predict_proba exists for classification only; this model predicts values. Use predict."
             )
-        output = self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
+        output = self._checked(self.predict_raw(self.schema.frame_of(table)).astype(np.float64))
         return self._checked(np.asarray(output / output.sum(axis=1, keepdims=True)))
 
     def predict_interval(self, table: Any, coverage: float = 0.9) -> Float64:
@@ -184,7 +184,7 @@ class Predictor:
         """
         if self.target.task_type.is_classification:
             raise UsageError("predict_interval exists for regression; this model predicts classes. Use predict_set.")
-        scores, outputs = self._scores(coverage), self._of_folds(self._frame(table))
+        scores, outputs = self._scores(coverage), self._of_folds(self.schema.frame_of(table))
         lowest = self.information.get("lowest_target")
         is_bounded = isinstance(lowest, int | float) and lowest >= 0
         is_logarithmic = self.information.get("log_intervals") is True
@@ -232,7 +232,7 @@ class Predictor:
                 "This model has no scores by class: it was saved by an earlier version. Fit it again, or run "
                 "`cashmere resume` on its run directory."
             )
-        outputs = self._of_folds(self._frame(table))
+        outputs = self._of_folds(self.schema.frame_of(table))
         return np.concatenate([scores.sets(parts, coverage, by_class=by_class) for parts in outputs])
 
     def check_coverage(self, coverage: float) -> None:
@@ -247,9 +247,6 @@ class Predictor:
             )
         self.conformal.rank(coverage)  # raises before the work begins if the coverage cannot be guaranteed
         return self.conformal
-
-    def _frame(self, table: Any) -> pd.DataFrame:
-        return self.schema.frame_of(table)
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
         """Predict calibrated probabilities or numbers for a frame, and count unseen categories in `unseen_`."""
@@ -315,7 +312,7 @@ class Predictor:
         SchemaError
             As `predict`.
         """
-        coded = self._coded(self._frame(table))
+        coded = self._coded(self.schema.frame_of(table))
         models = self._ready_models(len(coded))
         parts = [self._member_outputs(chunk, models) for chunk in _chunks(coded)]
         return {n: np.concatenate(of_member) for n, of_member in zip(models, zip(*parts, strict=True), strict=True)}

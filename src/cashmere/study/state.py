@@ -144,10 +144,10 @@ class StudyState:
                 bisect.insort(self.committed, each, key=_number)
             self.arrived.clear()
 
-    @property
-    def has_gap(self) -> bool:
-        """Whether `commit_stored` has committed outcomes of trials that are not decided yet."""
-        return bool(self.committed) and self.committed[-1].trial.number >= len(self.decided)
+    def undo_commit_stored(self) -> None:
+        """Set aside again what `commit_stored` has committed, if anything, so that trials can be decided."""
+        if self.committed and self.committed[-1].trial.number >= len(self.decided):
+            self.forget_open_trials()
 
     def forget_open_trials(self) -> None:
         """Go back to the first trial without an outcome, which can be decided again; set later outcomes aside."""

@@ -238,8 +238,7 @@ class Study:
         InconsistentResumeError
             If the store has the outcome of another configuration.
         """
-        if self._state.has_gap:
-            self._state.forget_open_trials()
+        self._state.undo_commit_stored()
         self._take_stored()
         return self._next_trial()
 
@@ -466,8 +465,7 @@ class Study:
                 instance=self,
             )
         state, running = self._state, RunningTrials()
-        if state.has_gap:
-            state.forget_open_trials()
+        state.undo_commit_stored()
         if state.plan is None and budget is not None:
             seconds = None if budget.seconds is None else state.spent_seconds + budget.seconds * executor.n_workers
             self._set_plan(WorkBudget(trials=budget.trials, worker_seconds=seconds))
