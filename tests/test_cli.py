@@ -234,6 +234,14 @@ def test_ensemble_is_retrained_on_newer_rows(run, table, tmp_path):
     assert not (tmp_path / "fewer").exists()
 
 
+def test_retraining_finds_the_column_of_row_weights(table, tmp_path):
+    pd.read_csv(table).assign(persons=2.5).to_csv(tmp_path / "weighted.csv", index=False)
+    options = ("--target", "target", "--budget", "1trials", "--include", "logistic_regression", "--workers", 1)
+    cashmere("fit", tmp_path / "weighted.csv", *options, "--sample-weight", "persons", "--out", tmp_path / "run")
+    cashmere("retrain", tmp_path / "run", tmp_path / "weighted.csv", "--out", tmp_path / "new", "--workers", 1)
+    assert json.loads((tmp_path / "new" / "run.json").read_text())["settings"]["weight_name"] == "persons"
+
+
 def test_leaderboard_and_report_read_the_run(run, tmp_path):
     output = cashmere("leaderboard", run)
     assert "4 trials written to" in cashmere("leaderboard", run, "-o", tmp_path / "board.csv")

@@ -160,6 +160,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             self.get_params(deep=False),
             task=self._task,
             target_name=str(getattr(y, "name", None) or "target"),
+            weight_name=sample_weight if isinstance(sample_weight, str) else None,
             **structure_names(groups=groups, time=time),
         )
         check_names(settings)

@@ -250,6 +250,28 @@ def test_lost_weights_are_told(tmp_path):
     retrain_run(tmp_path / "run", X, y, out=tmp_path / "newer", sample_weight=weight)
 
 
+def test_weights_come_from_the_column_of_the_earlier_run(tmp_path):
+    X, y = months(0)
+    X["persons"] = np.linspace(1, 2, len(X))
+    settings = {**QUICK, "include": ["logistic_regression"], "budget": "1trials"}
+    AutoClassifier(run_directory=tmp_path / "run", **settings).fit(X, y, sample_weight="persons")
+    found = retrain_run(tmp_path / "run", X, y, out=tmp_path / "newer")
+    again = retrain_run(tmp_path / "newer", X, y, out=tmp_path / "newest")
+    other = retrain_run(
+        tmp_path / "run", X.rename(columns={"persons": "heads"}), y, out=tmp_path / "o", sample_weight="heads"
+    )
+    without = retrain_run(
+        tmp_path / "run", X.drop(columns="persons"), y, out=tmp_path / "w", sample_weight=np.ones(150)
+    )
+    rows = X.drop(columns="persons")
+    expected = Predictor.load(tmp_path / "run").predict_proba(rows)
+    for each in (found, again, other):
+        np.testing.assert_allclose(Predictor.load(each.folder).predict_proba(rows), expected)
+        assert list(X) == ["a", "b", "shop", "day", "persons"]
+    assert not np.allclose(Predictor.load(without.folder).predict_proba(rows), expected)
+    assert json.loads((other.folder / "run.json").read_text())["settings"]["weight_name"] == "heads"
+
+
 def test_table_is_free_during_the_search(earlier, tmp_path):
     X, y = months(1)
     alive = []

@@ -132,7 +132,7 @@ def test_resume_may_change_settings_that_decide_nothing(name):
     }.get(name, "another")  # fmt: skip
     settings = RunSettings(time="day" if name == "gap" else None)
     changed = settings.changed_in(replace(settings, **{name: other}))
-    free = {"task", "budget", "n_workers", "memory_mib", "trial_seconds", "isolation", "target_name"}
+    free = {"task", "budget", "n_workers", "memory_mib", "trial_seconds", "isolation", "target_name", "weight_name"}
     assert changed == (None if name in free else (name, DEFAULTS[name], other))
 
 

@@ -9,7 +9,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.searching import make_progress, seconds_since_start, tell
+from cashmere.cli.searching import expect_trials, make_progress, seconds_since_start, tell
 from cashmere.cli.terminal import (
     DropMissingTarget,
     Quiet,
@@ -46,6 +46,8 @@ def retrain(
     calibration and thresholds are learned again.
     """
     with typed_errors(out):
+        if scheduler is None:
+            expect_trials(workers)
         from pandas.api.types import is_numeric_dtype
 
         from cashmere.data.reading import as_categories, read_table, take_column
@@ -64,9 +66,9 @@ def retrain(
         if drop_missing_target:
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
-        weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
+        weights = earlier.weights_in(frame) if sample_weight is None else sample_weight
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
-        frame, unknown = earlier.features_of(frame)
+        frame, unknown = earlier.features_of(frame, keep=weights)
         if unknown:
             names = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
             say(quiet, f"{counted(len(unknown), 'column')} that the run does not know left out: {names}.")
@@ -78,7 +80,7 @@ def retrain(
             given.pop(),
             out=out,
             budget=given_budget,
-            sample_weight=weight,
+            sample_weight=weights,
             numbers=numbers,
             n_workers=workers,
             executor=scheduler,

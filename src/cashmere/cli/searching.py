@@ -207,6 +207,7 @@ def fit(
             groups=groups,
             time=time,
             gap=gap,
+            sample_weight=sample_weight,
             ensemble=ensemble,
             max_latency=max_latency,
             repeats=int(repeats) if repeats is not None and repeats.isdecimal() else repeats,

@@ -15,6 +15,7 @@ from cashmere.base.arrays import IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.base.text import counted
 from cashmere.data.frames import to_frame
+from cashmere.data.reading import take_column
 from cashmere.data.row_structure import take_structure
 from cashmere.data.schema import ColumnKind, TableSchema
 from cashmere.data.target import TargetCoding
@@ -90,10 +91,17 @@ class EarlierRun:
         """Columns that the run has read as categories."""
         return [column.name for column in self.schema.columns if column.kind is ColumnKind.CATEGORICAL]
 
-    def features_of(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    def features_of(self, frame: pd.DataFrame, *, keep: str | None = None) -> tuple[pd.DataFrame, list[str]]:
         """Return the columns of the run, and the names of others that the table has.
 
         Numbers are made categories where the run has read categories.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            The newer table.
+        keep : str or None
+            Name of another column to return as well, such as that of row weights.
 
         Raises
         ------
@@ -113,13 +121,18 @@ class EarlierRun:
                 f"The run {self.folder} has learned from {counted(len(missing), 'column')} that the table lacks: "
                 f"{', '.join(map(repr, missing))}. Add them, or search again with `cashmere fit`."
             )
-        wanted = dict.fromkeys(([] if structure is None else [structure]) + [name for name in own if name in frame])
+        wanted = dict.fromkeys(name for name in (structure, keep, *own) if name is not None and name in frame)
         others = [str(name) for name in frame.columns if name not in wanted]
         found = frame[list(wanted)] if others or list(wanted) != list(frame) else frame.copy(deep=False)
         for name in self.categorical:
             if name in found and pd.api.types.is_numeric_dtype(found[name]):
                 found[name] = found[name].astype("category")
         return to_frame(found), others
+
+    def weights_in(self, frame: pd.DataFrame) -> str | None:
+        """Return the name of the column of row weights, if the run had one and the table has it."""
+        name = self.settings.weight_name
+        return name if name is not None and name in frame else None
 
     def check_target(self, y: Any) -> None:
         """Raise an error if a target has other classes: whoever uses predictions relies on them.
@@ -174,8 +187,8 @@ def retrain_run(
         New directory for the new run.
     budget : Budget, str or float, optional
         By default the members alone. A longer one goes on with a search, see `cashmere.records.budget.Budget.parse`.
-    sample_weight : (n_rows,) array-like, optional
-        Row weights.
+    sample_weight : str or (n_rows,) array-like, optional
+        Row weights, or the name of their column; by default the column of the earlier run, if the table has it.
     numbers : (n_rows,) array of int, optional
         The number of each row in the table of the user; by default from 0 on.
     n_workers : int, optional
@@ -209,10 +222,17 @@ def retrain_run(
         known = EarlierRun.read(known, own_objects, searches=budget is not None)
     settings = known.settings
     known.check_target(y)
+    frame = to_frame(X, all_finite=False)
+    if sample_weight is None:
+        sample_weight = known.weights_in(frame)
+    weight_name = sample_weight if isinstance(sample_weight, str) else None
+    if isinstance(sample_weight, str):
+        frame = frame.copy(deep=False)
+        sample_weight = take_column(frame, sample_weight, "weights")
     if known.has_weights and sample_weight is None:
         text = "Left out: row weights, which the earlier run had. To weigh rows, pass sample_weight (--sample-weight)."
         warnings.warn(LeftOutWarning(text), stacklevel=level_of_caller())
-    frame, _ = known.features_of(to_frame(X, all_finite=False))
+    frame, _ = known.features_of(frame)
     frame, structure = take_structure(frame, groups=settings.groups, time=settings.time, gap=settings.gap)
     limit = Budget(trials=known.n_members) if budget is None else Budget.parse(budget)
     if limit.trials is not None and limit.trials < known.n_members:
@@ -223,6 +243,7 @@ def retrain_run(
         budget=limit,
         opening=str(known.folder),
         n_workers=n_workers,
+        weight_name=weight_name,
     )
     if budget is None and settings.repeats == "auto":
         settings = replace(settings, repeats=known.n_repeats)

@@ -245,6 +245,8 @@ class RunSettings:
         (docs/running.md#groups-and-time), and it is not used as a feature, except for parts of dates that recur.
     target_name : str
         Name of the target column, for reports.
+    weight_name : str or None
+        Name of the column with the weights of the rows, if they come from one: that of later tables as well.
     """
 
     task: str = field(default="auto", metadata=_given(parameter=None))
@@ -279,6 +281,7 @@ class RunSettings:
     time: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
     gap: float | str | None = field(default=None, metadata=_given(read=_gap, fixed=True))
     target_name: str = field(default="target", metadata=_given(parameter=None, option="target"))
+    weight_name: str | None = field(default=None, metadata=_given(parameter=None, option="sample_weight"))
 
     def __post_init__(self) -> None:
         for name, most in MOST.items():
