@@ -309,6 +309,16 @@ def _five_minutes_parts() -> Iterator[Statement | Body]:
             "median": float((losses[OURS] / best).median()),
         },
     )
+    losses = _losses("peers.jsonl", LONGER_PEERS, 300.0)
+    yield Statement(
+        text="On all {n:word} tables of the match, its loss after five minutes is lower than that of AutoGluon without "
+        "networks on {wins:word}, and {ratio:.3f} times as high (geometric mean).",
+        values={
+            "n": len(losses),
+            "wins": int((losses[OURS] < losses["autogluon"]).sum()),
+            "ratio": _ratio(losses[OURS], losses["autogluon"]),
+        },
+    )
 
 
 def _haste_parts() -> Iterator[Body]:
