@@ -240,6 +240,8 @@ def test_retraining_finds_the_column_of_row_weights(table, tmp_path):
     cashmere("fit", tmp_path / "weighted.csv", *options, "--sample-weight", "persons", "--out", tmp_path / "run")
     cashmere("retrain", tmp_path / "run", tmp_path / "weighted.csv", "--out", tmp_path / "new", "--workers", 1)
     assert json.loads((tmp_path / "new" / "run.json").read_text())["settings"]["weight_name"] == "persons"
+    arguments = ("retrain", tmp_path / "run", tmp_path / "weighted.csv", "--out", tmp_path / "other")
+    assert "'persons'?" in refused(*arguments, "--sample-weight", "person")
 
 
 def test_leaderboard_and_report_read_the_run(run, tmp_path):

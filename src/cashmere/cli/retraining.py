@@ -52,6 +52,7 @@ def retrain(
 
         from cashmere.data.reading import as_categories, read_table, take_column
         from cashmere.data.target import rows_with_target
+        from cashmere.exceptions import UnknownNameError
         from cashmere.records.budget import Budget, Deadline
         from cashmere.run.preparation_time import reading_check
         from cashmere.run.retraining import EarlierRun, retrain_run
@@ -67,6 +68,8 @@ def retrain(
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
         weights = earlier.weights_in(frame) if sample_weight is None else sample_weight
+        if weights is not None and weights not in frame:
+            raise UnknownNameError("column", weights, map(str, frame.columns))
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
         frame, unknown = earlier.features_of(frame, keep=weights)
         if unknown:
