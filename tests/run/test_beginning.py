@@ -140,7 +140,9 @@ def test_frame_that_the_command_has_read_is_free_during_the_search(table, tmp_pa
     alive = []
 
     def search(self):
-        alive.extend(o for o in gc.get_objects() if isinstance(o, pd.DataFrame) and o.shape == (N_ROWS, N_COLUMNS))
+        alive.extend(
+            o for o in gc.get_objects() if issubclass(type(o), pd.DataFrame) and o.shape == (N_ROWS, N_COLUMNS)
+        )
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "search", search)

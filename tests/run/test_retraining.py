@@ -281,7 +281,7 @@ def test_table_is_free_during_the_search(earlier, tmp_path):
 
     def progress():
         gc.collect()
-        alive.extend(each for each in gc.get_objects() if isinstance(each, Table))
+        alive.extend(each for each in gc.get_objects() if type(each) is Table)
         return Silence()
 
     retrain_run(earlier, Table(X), y, out=tmp_path / "new", progress=progress)
