@@ -14,7 +14,6 @@ from cashmere.cli.terminal import (
     DropMissingTarget,
     Quiet,
     RunFolder,
-    SampleWeight,
     Scheduler,
     TableName,
     Workers,
@@ -35,7 +34,12 @@ def retrain(
         typer.Option(metavar="BUDGET", help="Search on within this budget, such as 10m (default: the members alone)."),
     ] = None,
     drop_missing_target: DropMissingTarget = False,
-    sample_weight: SampleWeight = None,
+    sample_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of row weights (default: that of the earlier run, if it is there)."
+        ),
+    ] = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
@@ -52,7 +56,6 @@ def retrain(
 
         from cashmere.data.reading import as_categories, read_table, take_column
         from cashmere.data.target import rows_with_target
-        from cashmere.exceptions import UnknownNameError
         from cashmere.records.budget import Budget, Deadline
         from cashmere.run.preparation_time import reading_check
         from cashmere.run.retraining import EarlierRun, retrain_run
@@ -68,11 +71,8 @@ def retrain(
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
         weights = earlier.weights_in(frame) if sample_weight is None else sample_weight
-        if weights is not None and weights not in frame:
-            raise UnknownNameError("column", weights, map(str, frame.columns))
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
-        frame, unknown = earlier.features_of(frame, keep=weights)
-        if unknown:
+        if unknown := earlier.unknown_in(frame, weights=weights):
             names = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
             say(quiet, f"{counted(len(unknown), 'column')} that the run does not know left out: {names}.")
         given: list[Any] = [y, frame]

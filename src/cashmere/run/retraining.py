@@ -91,17 +91,13 @@ class EarlierRun:
         """Columns that the run has read as categories."""
         return [column.name for column in self.schema.columns if column.kind is ColumnKind.CATEGORICAL]
 
-    def features_of(self, frame: pd.DataFrame, *, keep: str | None = None) -> tuple[pd.DataFrame, list[str]]:
-        """Return the columns of the run, and the names of others that the table has.
-
-        Numbers are made categories where the run has read categories.
+    def features_of(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns of the run, with categories instead of numbers where the run has read categories.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            The newer table.
-        keep : str or None
-            Name of another column to return as well, such as that of row weights.
+            The newer table without target and row weights.
 
         Raises
         ------
@@ -121,13 +117,28 @@ class EarlierRun:
                 f"The run {self.folder} has learned from {counted(len(missing), 'column')} that the table lacks: "
                 f"{', '.join(map(repr, missing))}. Add them, or search again with `cashmere fit`."
             )
-        wanted = dict.fromkeys(name for name in (structure, keep, *own) if name is not None and name in frame)
-        others = [str(name) for name in frame.columns if name not in wanted]
-        found = frame[list(wanted)] if others or list(wanted) != list(frame) else frame.copy(deep=False)
+        wanted = list(dict.fromkeys(name for name in (structure, *own) if name is not None and name in frame))
+        found = frame[wanted] if wanted != list(frame) else frame.copy(deep=False)
         for name in self.categorical:
             if name in found and pd.api.types.is_numeric_dtype(found[name]):
                 found[name] = found[name].astype("category")
-        return to_frame(found), others
+        return to_frame(found)
+
+    def unknown_in(self, frame: pd.DataFrame, *, weights: str | None) -> list[str]:
+        """Return the names of the columns of a newer table without target that the run does not know.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            The newer table.
+        weights : str or None
+            Name of its column of row weights.
+        """
+        rest = [name for name in frame.columns if name != weights]
+        if not self.schema.named and len(rest) == len(self.schema.columns):
+            return []
+        known = {column.name for column in self.schema.columns} | {self.settings.groups, self.settings.time}
+        return [str(name) for name in rest if name not in known]
 
     def weights_in(self, frame: pd.DataFrame) -> str | None:
         """Return the name of the column of row weights, if the run had one and the table has it."""
@@ -232,7 +243,7 @@ def retrain_run(
     if known.has_weights and sample_weight is None:
         text = "Left out: row weights, which the earlier run had. To weigh rows, pass sample_weight (--sample-weight)."
         warnings.warn(LeftOutWarning(text), stacklevel=level_of_caller())
-    frame, _ = known.features_of(frame)
+    frame = known.features_of(frame)
     frame, structure = take_structure(frame, groups=settings.groups, time=settings.time, gap=settings.gap)
     limit = Budget(trials=known.n_members) if budget is None else Budget.parse(budget)
     if limit.trials is not None and limit.trials < known.n_members:
