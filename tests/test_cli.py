@@ -279,6 +279,7 @@ def test_kept_columns_are_copied_as_they_are_written(run, table, tmp_path):
 
 def test_new_rows_are_scored_by_member(run, table, tmp_path):
     told = cashmere("score", run, table)
+    assert "240 of 240 rows are among those that the run has learned from" in " ".join(told.split())
     assert "Ensemble on 240 rows" in told and "roc_auc" in told and "Its members, best first" in told
     assert "Scores of" in cashmere("score", run, table, "--metric", "mcc", "-o", tmp_path / "scores.csv")
     scores = pd.read_csv(tmp_path / "scores.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from cashmere.data.task import TaskType
     from cashmere.evaluation.table_scores import TableScores
+    from cashmere.model.predictor import Predictor
 
 UNMET = 1
 """Exit status if a required score is not reached."""
@@ -112,6 +114,9 @@ def score(
             against=against,
         )
         tell_unseen(predictor, quiet=quiet)
+        if learned := _count_learned(folder, predictor, frame, y):
+            text = f"{learned} of {counted(scores.n_rows, 'row')} are among those that the run has learned from"
+            say(quiet, f"Note: {text}, so scores are too good. Score rows that the run has not seen.")
         what = "classes" if predictor.information.get("class_weight") is not None else "rows"
         if sample_weight is None and (what == "classes" or predictor.information.get("weighted", False)):
             text = f"rows have equal weights here, but the run weighed {what}: its own scores are on another scale."
@@ -141,6 +146,19 @@ def score(
         for line in unmet:
             say_error(line)
         raise typer.Exit(UNMET)
+
+
+def _count_learned(folder: str, predictor: Predictor, frame: pd.DataFrame, y: Any) -> int:
+    """Return how many rows the run has learned from, or 0 if its table is not there or cannot be read."""
+    from cashmere.exceptions import CorruptStoreError
+    from cashmere.run.learned_rows import count_learned_rows
+
+    table = Path(folder) / "table.npz"
+    if not table.is_file():
+        return 0
+    with suppress(CorruptStoreError):  # scores do not need the table
+        return count_learned_rows(table, frame, y, schema=predictor.schema, target=predictor.target)
+    return 0
 
 
 def _read_requirements(given: Sequence[str], task_type: TaskType) -> dict[str, float]:
