@@ -244,6 +244,26 @@ def test_retraining_finds_the_column_of_row_weights(table, tmp_path):
     assert "'persons'?" in refused(*arguments, "--sample-weight", "person")
 
 
+def test_model_of_a_run_that_has_not_finished_says_so(table, tmp_path, monkeypatch):
+    from cashmere.run.session import Session
+
+    def die(self, stop_reason):
+        raise MemoryError
+
+    options = ("--target", "target", "--budget", "2trials", "--include", "logistic_regression", "--workers", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "finish", die)
+        CliRunner().invoke(app, [*map(str, ("fit", table, *options, "--out", tmp_path / "run"))])
+    note = "the run has not finished; this is its model after"
+    for arguments in (
+        ("predict", tmp_path / "run", table, "-o", tmp_path / "p.csv"),
+        ("score", tmp_path / "run", table),
+    ):
+        assert note in " ".join(cashmere(*arguments).split())
+    cashmere("resume", tmp_path / "run")
+    assert note not in " ".join(cashmere("score", tmp_path / "run", table).split())
+
+
 def test_leaderboard_and_report_read_the_run(run, tmp_path):
     output = cashmere("leaderboard", run)
     assert "4 trials written to" in cashmere("leaderboard", run, "-o", tmp_path / "board.csv")

@@ -10,7 +10,7 @@ import typer
 from cashmere.base.arrays import Float64
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunPlace, say, tell_unseen, typed_errors
+from cashmere.cli.terminal import Quiet, RunPlace, say, tell_of_model, typed_errors
 
 if TYPE_CHECKING:
     from cashmere.model.predictor import Predictor
@@ -104,7 +104,7 @@ def predict(
             keep_formulas = True  # identifiers have to stay as they are
             written = like_sample(like, table, frame, predictor, columns["prediction"], probabilities)
         n_formulas = write_table(written, output, keep_formulas=keep_formulas)
-        tell_unseen(predictor, quiet=quiet)
+        tell_of_model(predictor, quiet=quiet)
         if n_formulas:
             say(
                 quiet,

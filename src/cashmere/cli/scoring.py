@@ -13,7 +13,7 @@ import typer
 from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.predicting import check_by_class
-from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, say_error, tell_unseen, typed_errors
+from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, say_error, tell_of_model, typed_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ def score(
             by_class=by_class,
             against=against,
         )
-        tell_unseen(predictor, quiet=quiet)
+        tell_of_model(predictor, quiet=quiet)
         if learned := _count_learned(folder, predictor, frame, y):
             text = f"{learned} of {counted(scores.n_rows, 'row')} are among those that the run has learned from"
             say(quiet, f"Note: {text}, so scores are too good. Score rows that the run has not seen.")

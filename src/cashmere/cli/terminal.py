@@ -145,8 +145,11 @@ def plain(value: object) -> Text:
     return Text(clean_text(f"{value:.5g}" if isinstance(value, float) else value, _LINE_LIMIT, multiline=True))
 
 
-def tell_unseen(predictor: Predictor, *, quiet: bool) -> None:
-    """Say which values of the last table the model did not know."""
+def tell_of_model(predictor: Predictor, *, quiet: bool) -> None:
+    """Say if the run of a model has not finished, and which values of the last table the model did not know."""
+    if predictor.information.get("finished") is False:
+        trials = counted(predictor.information.get("trials", 0), "trial")
+        say(quiet, f"Note: the run has not finished; this is its model after {trials}.")
     dates = {column.name for column in predictor.schema.columns if column.kind == "date"}
     for column, count in predictor.unseen_.items():
         why = "not read as dates" if column in dates else "not seen in training"

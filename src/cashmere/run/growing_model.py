@@ -156,7 +156,9 @@ class GrowingModel:
             check_first_load(self.folder, read_manifest(self.folder), trusted=self._members.trusted)
         self._tried |= untried
 
-    def information(self, history: History, cross_fitted_loss: float | None = None) -> dict[str, Any]:
+    def information(
+        self, history: History, cross_fitted_loss: float | None = None, *, finished: bool = False
+    ) -> dict[str, Any]:
         """Return the information saved with the model."""
         members = self.builder.ensemble.members
         return {
@@ -173,6 +175,7 @@ class GrowingModel:
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
             "trials": len(history),
+            "finished": finished,
             "decision": self.decision(),
             "algorithms": {
                 str(o.trial.number): algorithm_of(o) for o in history.successes if o.trial.number in members

@@ -437,7 +437,7 @@ class _Refinement:
     def _save(self, point: _Point) -> dict[str, Any]:
         """Write the model of a point, load it as a user would, and measure it."""
         cross_fitted_loss = self._cross_fitted(point).cross_fitted_loss
-        information = self._model.information(self._history, cross_fitted_loss)
+        information = self._model.information(self._history, cross_fitted_loss, finished=True)
         with self._saving() as save:
             save(information)
             latency = latency_of_model(self._model.folder, self._sample, trusted=self._run.space.trusted_types)

@@ -268,7 +268,7 @@ class Session:
             predictor, cross_fitted_loss = self._final_ensemble(history)
             latency = {} if predictor is None else self._measure_latency(predictor, history)
         self._warn_of_latency(latency)
-        information = {**model.information(history, cross_fitted_loss), "latency": latency}
+        information = {**model.information(history, cross_fitted_loss, finished=True), "latency": latency}
         if predictor is not None:
             predictor.information = information
         model.save(information, history)
