@@ -32,6 +32,9 @@ AUTOGLUON = ("autogluon", "autogluon_torch")
 LONGER_PEERS = (OURS, "autogluon")
 """Peers that have run for 300 s, too, on the first tables."""
 
+HALF_HOUR_PEERS = (OURS, "autogluon_torch")
+"""Peers that have run for 1,800 s."""
+
 FIRST_LONGER_TABLES = ("colic", "profb", "vowel", "pc4", "churn")
 """These tables; those that followed ran on another machine."""
 
@@ -198,6 +201,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _third_parts()
     yield from _longer_parts()
     yield from _five_minutes_parts()
+    yield _table("data set, 1,800 s", _losses("peers.jsonl", HALF_HOUR_PEERS, 1800.0))
     yield from _haste_parts()
     yield from _other_parts()
 
