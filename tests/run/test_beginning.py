@@ -126,7 +126,9 @@ def interrupted(table: Path, folder: Path, sign: str) -> tuple[int, str]:
 def test_interrupt_during_the_preparation_leaves_nothing_or_a_model(table, tmp_path, sign):
     folder = tmp_path / "run"
     status, errors = interrupted(table, folder, sign)
-    assert status == 130 and "Traceback" not in errors
+    # A shell shows both as 130. Python itself ends by the signal if this interrupts code that a library runs from a
+    # string, as `dataclasses` does while modules are imported.
+    assert status in (130, -signal.SIGINT) and "Traceback" not in errors
     if folder.exists():  # the search had begun meanwhile, so it ends with a model
         assert f"Continue with: cashmere resume {folder}" in errors
         assert (folder / "model" / "manifest.json").exists()

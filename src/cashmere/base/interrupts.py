@@ -1,4 +1,4 @@
-"""Ctrl+C as a request to stop, instead of an exception at an arbitrary place."""
+"""Ctrl+C as a request to stop, or as the one exception that it should raise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
+from types import FrameType
 
 
 @contextlib.contextmanager
@@ -28,3 +29,31 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
         yield event
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+@contextlib.contextmanager
+def keep_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt after Ctrl+C even if the code that it interrupts raises another exception in its place.
+
+    Compiled modules do so while they are imported: numpy answers with a ValueError about a buffer.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    pressed = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    except Exception as error:
+        if pressed:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

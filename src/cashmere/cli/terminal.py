@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cashmere.base.files import reason
+from cashmere.base.interrupts import keep_interrupt
 from cashmere.base.text import clean_text, counted
 from cashmere.exceptions import (
     CashmereError,
@@ -176,7 +177,7 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
         The run directory that Ctrl+C may leave unfinished.
     """
     try:
-        with _own_warnings_as_lines():
+        with keep_interrupt(), _own_warnings_as_lines():
             yield
         sys.stdout.flush()  # here, where a full disk still gets a message
     except BrokenPipeError:  # the reader of the output has closed it; typer exits silently
