@@ -317,6 +317,7 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     other.symlink_to(run, target_is_directory=True)
     told = cashmere("score", run, table, "--against", other, "-o", tmp_path / "scores.json")
     assert f"Compared with {other}\n" in told and "unclear" in told
+    assert f"that {other} has learned from" in told.replace("\n", " ")
     compared = json.loads((tmp_path / "scores.json").read_text())["compared"]
     assert [row["difference"] for row in compared] == [0.0] * len(compared)
     assert "does not exist" in refused("score", run, table, "--against", tmp_path / "missing")
@@ -334,6 +335,10 @@ def test_required_scores_decide_the_status(run, table, tmp_path):
     assert "Requirement" not in cashmere("score", run, table, "--require", "accuracy=0.3", "--require", "log_loss=9")
     told = refused("score", run, table, "--require", "AUC=1.01", "--require", "log_loss=-1", status=1)
     assert "roc_auc is " in told and "not at least 1.01" in told and "log_loss is " in told and "not at most -1" in told
+    for bounds in (("log_loss=-1", "log_loss=9"), ("log_loss=9", "log_loss=-1"), ("neg_log_loss=1",)):
+        told = refused("score", run, table, *(part for bound in bounds for part in ("--require", bound)), status=1)
+        assert told.count("log_loss is") == 1 and "not at most -1" in told
+    cashmere("score", run, table, "--require", "neg_log_loss=-9")
     assert "--require must be of the form METRIC=SCORE" in refused("score", run, table, "--require", "accuracy")
     assert "Unknown metric 'sharpness'" in refused("score", run, table, "--require", "sharpness=1")
 

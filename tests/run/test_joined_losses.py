@@ -100,3 +100,21 @@ def test_a_best_trial_has_thresholds_as_the_ensemble_has(tmp_path):
     facts = facts_of(tmp_path / "r")
     assert facts.decision["gain"] > 0.05
     assert facts.joined_losses["single"] == pytest.approx(facts.ensemble_loss)
+
+
+def test_constants_of_folds_are_no_ranking_of_rows(tmp_path):
+    """Folds with more rows of a class were trained on fewer of them, so their constants are lower."""
+    rng = np.random.default_rng(0)
+    machines = np.repeat(np.arange(6), 50)
+    y = (rng.random(300) < np.where(machines == 3, 0.4, 0.05)).astype(int)
+    model = AutoClassifier(
+        budget="1trials",
+        resampling="3fold",
+        include="logistic_regression",
+        metric="roc_auc",
+        isolation="none",
+        run_directory=tmp_path / "run",
+    )
+    model.fit(pd.DataFrame({"noise": rng.normal(size=300)}), y, groups=machines)
+    joined = facts_of(tmp_path / "run").joined_losses
+    assert joined["constant"] == joined["constant_cross_fitted"] == 0.5

@@ -10,7 +10,7 @@ from cashmere.data.rows import canonical_rows
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskType
 from cashmere.run.learned_rows import count_learned_rows
-from cashmere.storage.directory import TrainingRows
+from cashmere.storage.directory import TrainingRows, write_json
 
 N_ROWS, N_LEARNED = 400, 300
 
@@ -32,9 +32,8 @@ def count(tmp_path, compact):
         coded = schema.code(X, rows=canonical.source, compact=compact)
         rows = TrainingRows(values=coded.values, texts=coded.texts, y=canonical.y, weight=None)
         rows.save(tmp_path / "table.npz")
-        return count_learned_rows(
-            tmp_path / "table.npz", other.drop(columns="y"), other["y"], schema=schema, target=target
-        )
+        write_json(tmp_path / "schema.json", {"columns": schema.to_json(), "target": target.to_json()})
+        return count_learned_rows(tmp_path, other.drop(columns="y"), other["y"])
 
     return count
 

@@ -286,3 +286,19 @@ def test_table_is_free_during_the_search(earlier, tmp_path):
 
     retrain_run(earlier, Table(X), y, out=tmp_path / "new", progress=progress)
     assert not alive
+
+
+@pytest.mark.filterwarnings("ignore:Column 'day' holds dates")
+def test_columns_of_numbers_and_dates_stay_what_they_were(tmp_path):
+    X, y = months(0)
+    X = X.assign(day=pd.Timestamp("2024-01-01") + pd.to_timedelta(X["day"], unit="D"))
+    AutoClassifier(budget="1trials", run_directory=tmp_path / "run", **QUICK).fit(X, y)
+    codes = X.assign(a=X["a"].round(3).astype(str).where(X.index % 9 > 0, [f"E{i % 6}" for i in X.index]))
+    with pytest.raises(SchemaError, match=r"'a' is numeric in the run .*, but would be categorical in the new one"):
+        retrain_run(tmp_path / "run", codes, y, out=tmp_path / "codes")
+    with pytest.raises(SchemaError, match=r"'day' is date in the run .*, but would be categorical in the new one"):
+        retrain_run(tmp_path / "run", X.assign(day="Monday"), y, out=tmp_path / "days")
+    assert not (tmp_path / "codes").exists()
+    texts = X.assign(a=X["a"].astype(str), day=X["day"].astype(str), b=np.nan)
+    with pytest.warns(LeftOutWarning, match="'b', which the earlier run has used, but which have no value now"):
+        retrain_run(tmp_path / "run", texts, y, out=tmp_path / "texts")

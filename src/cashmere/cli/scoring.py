@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from cashmere.data.task import TaskType
     from cashmere.evaluation.table_scores import TableScores
-    from cashmere.model.predictor import Predictor
 
 UNMET = 1
 """Exit status if a required score is not reached."""
@@ -100,7 +99,7 @@ def score(
         if n_missing:
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
-        metrics = [*(metric or usual_metrics(predictor)), *required]
+        metrics = [*(metric or usual_metrics(predictor)), *(name for name, _ in required)]
         scores = score_table(
             predictor,
             frame,
@@ -114,9 +113,11 @@ def score(
             against=against,
         )
         tell_of_model(predictor, quiet=quiet)
-        if learned := _count_learned(folder, predictor, frame, y):
-            text = f"{learned} of {counted(scores.n_rows, 'row')} are among those that the run has learned from"
-            say(quiet, f"Note: {text}, so scores are too good. Score rows that the run has not seen.")
+        for run in (folder, against):
+            if learned := 0 if run is None else _count_learned(Path(run), frame, y):
+                what = "the run" if against is None else str(run)
+                text = f"{learned} of {counted(scores.n_rows, 'row')} are among those that {what} has learned from"
+                say(quiet, f"Note: {text}, so its scores are too good. Score rows that it has not seen.")
         what = "classes" if predictor.information.get("class_weight") is not None else "rows"
         if sample_weight is None and (what == "classes" or predictor.information.get("weighted", False)):
             text = f"rows have equal weights here, but the run weighed {what}: its own scores are on another scale."
@@ -148,21 +149,20 @@ def score(
         raise typer.Exit(UNMET)
 
 
-def _count_learned(folder: str, predictor: Predictor, frame: pd.DataFrame, y: Any) -> int:
+def _count_learned(folder: Path, frame: pd.DataFrame, y: Any) -> int:
     """Return how many rows the run has learned from, or 0 if its table is not there or cannot be read."""
     from cashmere.exceptions import CorruptStoreError
     from cashmere.run.learned_rows import count_learned_rows
 
-    table = Path(folder) / "table.npz"
-    if not table.is_file():
+    if not (folder / "table.npz").is_file():
         return 0
     with suppress(CorruptStoreError):  # scores do not need the table
-        return count_learned_rows(table, frame, y, schema=predictor.schema, target=predictor.target)
+        return count_learned_rows(folder, frame, y)
     return 0
 
 
-def _read_requirements(given: Sequence[str], task_type: TaskType) -> dict[str, float]:
-    """Return required scores by the names of metrics.
+def _read_requirements(given: Sequence[str], task_type: TaskType) -> list[tuple[str, float]]:
+    """Return names of metrics with the scores that are required.
 
     Raises
     ------
@@ -172,23 +172,25 @@ def _read_requirements(given: Sequence[str], task_type: TaskType) -> dict[str, f
     from cashmere.evaluation.metrics import get_metric
     from cashmere.exceptions import InvalidParameterError
 
-    required = {}
+    required = []
     for text in given:
         name, _, score = text.partition("=")
         try:
             bound = float(score)
         except ValueError:
             raise InvalidParameterError("require", text, "of the form METRIC=SCORE, such as accuracy=0.9") from None
-        required[get_metric(name, task_type).name] = bound
+        is_negated = name.startswith("neg_")  # as scikit-learn has it, larger is better
+        required.append((get_metric(name, task_type).name, -bound if is_negated else bound))
     return required
 
 
-def _unmet(required: Mapping[str, float], scores: TableScores) -> list[str]:
+def _unmet(required: Sequence[tuple[str, float]], scores: TableScores) -> list[str]:
     """Return a line for each requirement that the ensemble's scores do not meet, missing ones included."""
     lines = []
-    for metric, found, *_, better in scores.intervals.itertuples(index=False):
-        bound = required.get(metric)
-        if bound is not None and not (found >= bound if better == "higher" else found <= bound):
+    found_scores = {metric: (found, better) for metric, found, *_, better in scores.intervals.itertuples(index=False)}
+    for metric, bound in required:
+        found, better = found_scores[metric]
+        if not (found >= bound if better == "higher" else found <= bound):
             words = "at least" if better == "higher" else "at most"
             lines.append(f"Requirement not met: {metric} is {found:.5g}, not {words} {bound:.5g}.")
     return lines

@@ -158,7 +158,7 @@ def score_table(
     if isinstance(sample_weight, str):
         frame = frame.copy(deep=False)
         sample_weight = take_column(frame, sample_weight, "weights")
-    hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups)
+    hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups, by=by)
     if hint is not None:
         warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
     if by_class and (coverage is None or not predictor.target.task_type.is_classification):

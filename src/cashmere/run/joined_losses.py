@@ -44,7 +44,10 @@ def joined_losses(
     if best is None or best.predictions is None or pool.fold is None:
         return None
     nothing = np.zeros((1, 1), dtype=np.float32)  # the columns are ignored
-    constant = np.concatenate([model.predict(nothing) for model in baseline])[pool.fold]
+    constants = np.concatenate([model.predict(nothing) for model in baseline])
+    if metric.needs == "probabilities" and not metric.is_mean:  # else ranks would tell the folds apart
+        constants[:] = constants.mean(axis=0)
+    constant = constants[pool.fold]
     rows = slice(None) if cross_fitted_rows is None else cross_fitted_rows
     weight = pool.weight
     try:

@@ -11,9 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray
-from cashmere.data.schema import TableSchema
-from cashmere.data.target import TargetCoding
-from cashmere.storage.directory import TrainingRows
+from cashmere.storage.directory import TrainingRows, read_schema
 
 _FACTOR = np.uint64(1_000_003)
 
@@ -21,7 +19,7 @@ _REPETITIONS, _SHARE = 1.5, 0.01
 """More rows count than this many times those that repetition explains, and this share of all."""
 
 
-def count_learned_rows(table: Path, X: Any, y: Any, *, schema: TableSchema, target: TargetCoding) -> int:
+def count_learned_rows(folder: Path, X: Any, y: Any) -> int:
     """Return how many rows of another table a run has learned from, or 0 if chance may explain them.
 
     Rows count as the same if their features, as models see them, and their target are. Where the rows of the run
@@ -30,25 +28,22 @@ def count_learned_rows(table: Path, X: Any, y: Any, *, schema: TableSchema, targ
 
     Parameters
     ----------
-    table : Path
-        ``table.npz`` of the run.
+    folder : Path
+        The run directory.
     X : (n_rows, n_columns) table
         The other rows.
     y : (n_rows,) array-like
         Their target.
-    schema : TableSchema
-        The columns of the run.
-    target : TargetCoding
-        The target of the run.
 
     Raises
     ------
     CorruptStoreError
-        If the file is damaged.
+        If a file of the run is damaged.
     SchemaError, DataError
         If the other rows do not have the columns of the run, or their target has other labels.
     """
-    learned = TrainingRows.read(table, mapped=True)
+    schema, target = read_schema(folder)
+    learned = TrainingRows.read(folder / "table.npz", mapped=True)
     coded = schema.code(schema.frame_of(X), compact=learned.are_compact)
     given = _keys(coded.values, (text[:] for text in coded.texts), target.encode(y))
     keys, counts = np.unique(_keys(learned.values, (text[:] for text in learned.texts), learned.y), return_counts=True)

@@ -13,11 +13,11 @@ import pandas as pd
 
 from cashmere.base.arrays import IntArray
 from cashmere.base.caller import level_of_caller
-from cashmere.base.text import counted
+from cashmere.base.text import counted, first_of
 from cashmere.data.frames import to_frame
 from cashmere.data.reading import take_column
 from cashmere.data.row_structure import take_structure
-from cashmere.data.schema import ColumnKind, TableSchema
+from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.exceptions import DataError, InvalidParameterError, LeftOutWarning, SchemaError
 from cashmere.records.budget import Budget
@@ -27,6 +27,8 @@ from cashmere.run.members_opening import opening_of_members
 from cashmere.run.progress import Progress, Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.settings import RunSettings
+
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,40 @@ class EarlierRun:
                 found[name] = found[name].astype("category")
         return to_frame(found)
 
+    def check_kinds(self, frame: pd.DataFrame) -> list[str]:
+        """Check that numbers and dates of the run are still read as such; return the columns without any value.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            From `features_of`.
+
+        Raises
+        ------
+        SchemaError
+            If a column of numbers or dates would become categories or text: nothing that is learned from it is then
+            what the run has learned.
+        """
+        used = [column for column in self.schema.used if column.name in frame]
+        empty = [column.name for column in used if frame[column.name].isna().all()]
+        is_typed = {
+            ColumnKind.NUMERIC: pd.api.types.is_numeric_dtype,
+            ColumnKind.DATE: pd.api.types.is_datetime64_any_dtype,
+        }
+        kinds = {
+            column.name: column.kind
+            for column in used
+            if column.kind in is_typed and column.name not in empty and not is_typed[column.kind](frame[column.name])
+        }
+        for column in infer_schema(frame[list(kinds)]).columns if kinds else ():
+            before = kinds[column.name]
+            if column.kind is not before:
+                raise SchemaError(
+                    f"Column {column.name!r} is {before} in the run {self.folder}, but would be {column.kind} in the "
+                    "new one, because of values of another form. Correct them, or search again with `cashmere fit`."
+                )
+        return empty
+
     def unknown_in(self, frame: pd.DataFrame, *, weights: str | None) -> list[str]:
         """Return the names of the columns of a newer table without target that the run does not know.
 
@@ -214,7 +250,7 @@ def retrain_run(
     RunDirectoryError
         If the earlier run is in progress, has no ensemble or lacks a custom object, or the new directory is not empty.
     SchemaError
-        If a column is missing.
+        If a column is missing, or one of numbers or dates holds something else.
     CorruptStoreError
         If a file is damaged.
     DataError, MetricError
@@ -225,8 +261,9 @@ def retrain_run(
     Warns
     -----
     LeftOutWarning
-        If there are members of algorithms that the new run cannot use, such as those that accept no row weights; or if
-        rows had weights in the earlier run, and have none now.
+        If a column that the earlier run has used has no value now; if there are members of algorithms that the new run
+        cannot use, such as those that accept no row weights; or if rows had weights in the earlier run, and have none
+        now.
     """
     known = earlier
     if not isinstance(known, EarlierRun):
@@ -244,6 +281,9 @@ def retrain_run(
         text = "Left out: row weights, which the earlier run had. To weigh rows, pass sample_weight (--sample-weight)."
         warnings.warn(LeftOutWarning(text), stacklevel=level_of_caller())
     frame = known.features_of(frame)
+    if empty := known.check_kinds(frame):
+        text = f"Left out: {first_of(empty, most=_NAMED)}, which the earlier run has used, but which have no value now."
+        warnings.warn(LeftOutWarning(text), stacklevel=level_of_caller())
     frame, structure = take_structure(frame, groups=settings.groups, time=settings.time, gap=settings.gap)
     limit = Budget(trials=known.n_members) if budget is None else Budget.parse(budget)
     if limit.trials is not None and limit.trials < known.n_members:

@@ -91,7 +91,7 @@ from cashmere.storage.directory import (
     TrainingRows,
     check_new,
     read_run_json,
-    read_schema_json,
+    read_schema,
     remove_run,
     write_json,
 )
@@ -384,7 +384,7 @@ class RunDirectory:
         stored = content.get("settings", {})
         own_objects = checked_objects(folder, stored, own_objects or {}, searches=searches)
         settings = _stored_settings(run_json, stored, own_objects)
-        schema, target = _stored_schema(folder)
+        schema, target = read_schema(folder)
         warn_of_versions(run_json, content.get("versions", {}))
         store = RunStore(folder)
         try:
@@ -839,13 +839,6 @@ def _stored_settings(path: Path, stored: Mapping[str, Any], own_objects: Mapping
         text = f"holds settings that cannot be used ({reason(error)}). {RESTORE}"
         raise CorruptStoreError(path, text) from error
     return settings
-
-
-def _stored_schema(folder: Path) -> tuple[TableSchema, TargetCoding]:
-    """Return the columns and the target in ``schema.json``."""
-    described = read_schema_json(folder)
-    with failures_as(CorruptStoreError, folder / "schema.json", RESTORE):
-        return TableSchema.from_json(described["columns"]), TargetCoding.from_json(described["target"])
 
 
 def _check_rows(

@@ -19,6 +19,8 @@ from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, writing, written_name
 from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
 from cashmere.data.row_structure import RowStructure, StructureKind
+from cashmere.data.schema import TableSchema
+from cashmere.data.target import TargetCoding
 from cashmere.data.texts import PackedTexts, map_texts
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.space_names import present_space_name
@@ -229,6 +231,13 @@ def read_schema_json(folder: Path) -> SchemaDescription:
     with failures_as(CorruptStoreError, folder / "schema.json", RESTORE):
         checked(content, SchemaDescription)
     return cast(SchemaDescription, content)
+
+
+def read_schema(folder: Path) -> tuple[TableSchema, TargetCoding]:
+    """Return the columns and the target in ``schema.json``; a damaged file raises `CorruptStoreError`."""
+    described = read_schema_json(folder)
+    with failures_as(CorruptStoreError, folder / "schema.json", RESTORE):
+        return TableSchema.from_json(described["columns"]), TargetCoding.from_json(described["target"])
 
 
 def read_json(path: Path, kind: type[Kind]) -> Kind:
