@@ -467,6 +467,15 @@ def test_instants_are_those_of_the_zone_in_training():
         np.testing.assert_array_equal(schema.code(times.dt.tz_convert(zone).to_frame()).values, coded)
     wall = times.dt.tz_localize(None)
     np.testing.assert_array_equal(schema.code(wall.to_frame()).values, coded)
+    texts = times.dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    objects = pd.Series([time.to_pydatetime() for time in times.dt.tz_convert("Asia/Tokyo")], dtype=object)
+    for later in (texts, texts.str.replace("Z", "+00:00"), objects.rename(texts.name)):
+        np.testing.assert_array_equal(schema.code(later.to_frame()).values, coded)
+    in_utc = infer_schema(texts.to_frame())
+    assert in_utc.columns[0].zone == "UTC"
+    expected = in_utc.code(texts.to_frame()).values
+    np.testing.assert_array_equal(in_utc.code(times.to_frame()).values, expected)
+    assert infer_schema(texts.str.replace("Z", "+01:00").to_frame()).columns[0].zone == ""
     assert infer_schema(wall.to_frame()).columns[0].zone == ""
     assert infer_schema(times.dt.tz_convert("+02:00").to_frame()).columns[0].zone == ""
 

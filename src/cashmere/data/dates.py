@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,8 @@ _OFFSET = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
 
 _HOURS_AND_MINUTES = r"(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2})\Z"
 """An offset other than Z."""
+
+_NO_HOURS = r"[0-9] ?(?:Z|[+-]00:?00)\Z"
 
 _MOST_AGAINST = 0.1
 """How many dates may be dates in the other order only, as a share of those that are so in the chosen order only."""
@@ -117,6 +120,42 @@ def read_moments(texts: pd.Series[str], notation: DateNotation = DateNotation.YE
     minutes[parts["sign"] == "-"] *= -1
     moments[ends] -= minutes.astype("timedelta64[m]")
     return moments
+
+
+def read_local(
+    texts: pd.Series[str], zone: str, notation: DateNotation = DateNotation.YEAR_FIRST
+) -> NDArray[np.datetime64]:
+    """Return the wall times of texts in a time zone, in microseconds, shape ``(n_texts,)``; NaT for what is no date.
+
+    Parameters
+    ----------
+    texts, notation
+        As for `read_dates`. Texts without an offset are wall times already.
+    zone : str
+        Name of the time zone.
+
+    Examples
+    --------
+    >>> texts = pd.Series(["2024-07-01T00:00Z", "2024-07-01T00:00+01:00", "2024-07-01T00:00"])
+    >>> read_local(texts, "Europe/Berlin").astype("datetime64[m]").astype(str).tolist()
+    ['2024-07-01T02:00', '2024-07-01T01:00', '2024-07-01T00:00']
+    """
+    dates, moments = read_dates(texts, notation), read_moments(texts, notation)
+    has_offset = (dates != moments) | are_in_utc(texts)
+    local = pd.DatetimeIndex(moments[has_offset], tz="UTC").tz_convert(ZoneInfo(zone)).tz_localize(None)
+    dates[has_offset] = local.to_numpy()
+    return dates
+
+
+def are_in_utc(texts: pd.Series[str]) -> BoolArray:
+    """Return which texts end in an offset of zero, shape ``(n_texts,)``.
+
+    Examples
+    --------
+    >>> are_in_utc(pd.Series(["2024-07-01T00:00Z", "2024-07-01T00:00+01:00", "2024-07-01T00:00"])).tolist()
+    [True, False, False]
+    """
+    return texts.astype(object).str.contains(_NO_HOURS).to_numpy(dtype=bool)
 
 
 def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None:

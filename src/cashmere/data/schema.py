@@ -28,7 +28,7 @@ from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted, first_of
 from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
-from cashmere.data.dates import DateNotation, find_notation, read_dates, read_moments
+from cashmere.data.dates import DateNotation, are_in_utc, find_notation, read_dates, read_local, read_moments
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
 from cashmere.data.frames import check_finite, infinity_error, to_frame
 from cashmere.data.limits import numbers_beyond
@@ -591,6 +591,8 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
         distinct = _few_distinct(content, missing)
         if isinstance(series.dtype, pd.DatetimeTZDtype) and _is_zone(str(series.dtype.tz)):
             zone = str(series.dtype.tz)
+        elif _is_text_in_utc(series):
+            zone = "UTC"
         with_time = bool(np.any(dates[~missing] != dates[~missing].astype("datetime64[D]")))
     else:
         codes, labels = _factorised(series)
@@ -1000,7 +1002,7 @@ def _dates(
 ) -> tuple[NDArray[np.datetime64], int]:
     """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter.
 
-    With a zone, values that have one by their type become wall times there. With `in_utc`, objects and texts that have
+    With a zone, values that have one, or an offset, become wall times there. With `in_utc`, objects and texts that have
     an offset become moments in UTC.
     """
     if isinstance(series.dtype, pd.PeriodDtype):
@@ -1018,12 +1020,27 @@ def _dates(
     content = series.astype(object)[present]
     if len(content):
         if pd.api.types.infer_dtype(content) != "string":  # as objects, equal moments of several zones would be one
-            written = [_date_text(value, in_utc=in_utc) for value in content]
+            place = dt.UTC if in_utc else ZoneInfo(zone) if zone else None
+            written = [_date_text(value, place) for value in content]
             content = pd.Series(written, dtype=object)
         codes, distinct = pd.factorize(content)
         texts = pd.Series(distinct, dtype=object).str.strip()
-        dates[present] = (read_moments if in_utc else read_dates)(texts, notation)[codes]
+        if in_utc:
+            read = read_moments(texts, notation)
+        else:
+            read = read_local(texts, zone, notation) if zone else read_dates(texts, notation)
+        dates[present] = read[codes]
     return dates, int(np.sum(np.isnat(dates) & present))
+
+
+def _is_text_in_utc(series: pd.Series[Any]) -> bool:
+    """Return whether all dates are texts that end in an offset of zero."""
+    if not (pd.api.types.is_object_dtype(series.dtype) or pd.api.types.is_string_dtype(series.dtype)):
+        return False
+    texts = series[_present(series)].astype(object)
+    if not isinstance(texts.iloc[0], str) or not are_in_utc(texts.iloc[:1].str.strip()).all():
+        return False
+    return pd.api.types.infer_dtype(texts) == "string" and bool(are_in_utc(texts.drop_duplicates().str.strip()).all())
 
 
 def _is_zone(name: str) -> bool:
@@ -1034,12 +1051,12 @@ def _is_zone(name: str) -> bool:
         return False
 
 
-def _date_text(value: object, *, in_utc: bool) -> str:
-    """Return the text of a date without an offset; only texts keep theirs."""
+def _date_text(value: object, place: dt.tzinfo | None) -> str:
+    """Return the text of a date without an offset, of its wall time at a place; only texts keep their offset."""
     if isinstance(value, pd.Period):
         value = value.to_timestamp()
     if isinstance(value, dt.datetime):
-        if in_utc and value.utcoffset() is not None:
-            value = value.astimezone(dt.UTC)
+        if place is not None and value.utcoffset() is not None:
+            value = value.astimezone(place)
         value = value.replace(tzinfo=None)
     return str(value)
