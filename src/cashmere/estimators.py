@@ -205,9 +205,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self._result = result
         if self.verbose and not runs_in_kernel():
             print(clean_text(finished.summary(), 10_000, multiline=True))
-        for doubt in (finished.flat_metric, finished.failed_metric):
-            if doubt is not None:
-                warnings.warn(doubt, UserWarning, stacklevel=level_of_caller())
+        for doubt in finished.metric_doubts:
+            warnings.warn(doubt, UserWarning, stacklevel=level_of_caller())
         if finished.study.history.incumbent is None:
             warnings.warn(
                 f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
@@ -236,7 +235,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         )
         self.leaderboard_ = leaderboard(finished.rows, scale=finished.metric, weights=weights)
         self.failures_ = failures_table(finished.rows)
-        self.run_directory_ = None if self.run_directory is None else str(finished.folder)
+        self.run_directory_ = None if self.run_directory is None else str(Path(finished.folder).absolute())
 
     def predict(self, X: Any) -> AnyArray:
         """Predict a class label or a number for each row, shape ``(n_rows,)``.

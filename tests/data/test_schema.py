@@ -220,6 +220,15 @@ def test_the_error_about_thousands_of_missing_columns_is_short():
     assert len(str(caught.value)) < 1000
 
 
+def test_unnamed_tables_are_not_matched_by_some_names():
+    """A column that is lacking and another one made all others move by one."""
+    schema = infer_schema(pd.DataFrame(np.eye(3)).rename(columns=str), named=False)
+    with pytest.raises(SchemaError, match=r"'1', '2', '3', but .* has learned from 0 to 2, so that '3' may be any"):
+        schema.code(pd.DataFrame(np.eye(3), columns=["1", "2", "3"]))
+    schema.code(pd.DataFrame(np.eye(3), columns=["2", "1", "0"]))
+    schema.code(pd.DataFrame(np.eye(3), columns=["a", "b", "c"]))
+
+
 def test_unnamed_tables_are_matched_by_position():
     schema = infer_schema(to_frame(np.array([[1.0, 2.0], [3.0, 4.0]])), named=False)
     np.testing.assert_array_equal(schema.code(pd.DataFrame({"p": [5], "q": [6]})).values, [[5, 6]])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import pickle
 import warnings
 from dataclasses import replace
@@ -296,6 +297,16 @@ def test_functions_of_errors_are_not_maximised():
     ):
         with pytest.raises(MetricError, match=words):
             get_metric(function, task)
+    for name in ("rmse", "my_mae", "SMAPE", "total_cost"):
+
+        def function(y, predictions):
+            return 0.0
+
+        function.__name__ = name
+        with pytest.raises(MetricError, match="named like an error"):
+            get_metric(function, TaskType.REGRESSION)
+    with pytest.raises(MetricError, match="'mean_pinball_loss' is named like an error"):
+        get_metric(functools.partial(sk.mean_pinball_loss, alpha=0.1), TaskType.REGRESSION)
     assert get_metric(sk.r2_score, TaskType.REGRESSION).greater_is_better
 
 

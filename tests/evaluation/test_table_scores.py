@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics as sk
+from sklearn.linear_model import LogisticRegression
 
 import cashmere
 from cashmere import AutoClassifier, AutoRegressor, Predictor
@@ -255,6 +256,8 @@ def test_models_of_other_targets_are_not_compared(rare):
     values = AutoRegressor(**QUICK).fit(X, (X["a"] + X["b"]).rename("sum"))
     with pytest.raises(InvalidParameterError, match="numbers"):
         rare.score_table(X, y, against=values)
+    with pytest.raises(InvalidParameterError, match="against must be a run directory, a Predictor, or a fitted Auto"):
+        rare.score_table(X, y, against=LogisticRegression())
 
 
 def test_what_are_no_subgroups_is_refused(rare):

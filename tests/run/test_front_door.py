@@ -141,6 +141,17 @@ def test_custom_metric_that_is_the_same_for_every_trial_is_doubted(tmp_path):
         AutoClassifier(metric=hits, budget="3trials", isolation="none", resampling="holdout").fit(X, named)
 
 
+def test_custom_metric_by_which_the_constant_is_best_is_doubted():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+
+    def distance(truth, predicted):
+        return float(np.mean(np.abs(truth - predicted)))
+
+    options = {"budget": "3trials", "isolation": "none", "resampling": "holdout", "include": "ridge"}
+    with pytest.warns(UserWarning, match=r"'distance', the constant prediction is better.*greater_is_better=False"):
+        AutoRegressor(metric=distance, **options).fit(X, y.astype(float))
+
+
 def test_an_ensemble_that_has_not_seen_the_best_trial_is_not_shown(tmp_path, monkeypatch):
     class Recorded(Silence):
         def update(self, status):

@@ -439,7 +439,15 @@ class TableSchema:
                     f"X has {frame.shape[1]} features, but {estimator} is expecting {len(self.columns)} features "
                     "as input."
                 )
-            if set(frame.columns) != {column.name for column in self.columns}:
+            known = {column.name for column in self.columns}
+            if not known.isdisjoint(frame.columns) and not known.issuperset(frame.columns):
+                strange = [name for name in frame.columns if name not in known]
+                names, own = (first_of(each, most=_NAMES_SHOWN) for each in (strange, list(frame.columns)))
+                raise SchemaError(
+                    f"The table has the columns {own}, but {estimator} has learned from 0 to {len(known) - 1}, so that "
+                    f"{names} may be any of these. Give the columns their names in training, or pass an array."
+                )
+            if known.isdisjoint(frame.columns):
                 return [(c, frame.iloc[:, i]) for i, c in enumerate(self.columns) if c.dropped is None]
         present = set(frame.columns)
         missing = [column.name for column in self.used if column.name not in present]

@@ -98,7 +98,7 @@ def counts_hint(coding: TargetCoding) -> str | None:
         return None
     return (
         f"The target holds the whole numbers {labels[0]:g} to {labels[-1]:g}, which are read as {len(labels)} classes. "
-        "If they are amounts, ask for --task regression; if they are classes, --task classification says so."
+        "If they are amounts, ask for --task regression; if they are classes, --task multiclass says so."
     )
 
 

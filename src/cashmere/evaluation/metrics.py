@@ -9,6 +9,7 @@ sum to one. A score S whose best value is 1 becomes the loss 1 - S; errors are l
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -595,7 +596,8 @@ _ALIASES = {
     "root_mean_squared_log_error": "rmsle",
 }
 
-_ENDINGS_OF_ERRORS = ("_error", "_loss", "_deviance")
+_ERRORS = {"error", "loss", "deviance", "cost", "rmse", "mse", "mae", "mape", "smape", "msle", "rmsle", "brier"}
+"""Last words of the names of errors."""
 
 
 def is_built_in(metric: Metric) -> bool:
@@ -623,10 +625,12 @@ def check_direction(function: Callable[..., float]) -> None:
     Raises
     ------
     MetricError
-        If its name ends like that of an error.
+        If its name ends like that of an error; that of a partial function is the name of the whole one.
     """
+    while isinstance(function, functools.partial):
+        function = function.func
     name = str(getattr(function, "__name__", ""))
-    if name.endswith(_ENDINGS_OF_ERRORS):
+    if name.casefold().rpartition("_")[-1] in _ERRORS and not name.startswith("neg_"):
         instead = f"metric={_ALIASES[name]!r}, or " if name in _ALIASES else ""
         raise MetricError(
             f"A function is maximised, but {name!r} is named like an error, which should be small. Pass {instead}"

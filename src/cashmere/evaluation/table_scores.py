@@ -170,6 +170,9 @@ def score_table(
         predictor.check_coverage(coverage)
     other = Predictor.load(against) if isinstance(against, str | Path) else against
     if other is not None:
+        if not isinstance(other, Predictor):
+            expected = "a run directory, a Predictor, or a fitted AutoClassifier or AutoRegressor"
+            raise InvalidParameterError("against", type(other).__name__, expected)
         _check_same_target(predictor, other)
     codes = predictor.target.encode(y, n_rows=len(frame))
     asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))

@@ -145,7 +145,13 @@ class FinishedRun:
         )
 
     @property
-    def flat_metric(self) -> str | None:
+    def metric_doubts(self) -> list[str]:
+        """What seems wrong with a custom metric, each as one or more sentences."""
+        doubts = (self._flat_metric, self._doubtful_metric, self._failed_metric)
+        return [doubt for doubt in doubts if doubt is not None]
+
+    @property
+    def _flat_metric(self) -> str | None:
         """A doubt about a custom metric that is the same for every trial and the constant; None if there is none."""
         history = self.study.history
         losses = {history.baseline_loss, *(o.loss for o in history.successes)}
@@ -163,7 +169,22 @@ class FinishedRun:
         )
 
     @property
-    def failed_metric(self) -> str | None:
+    def _doubtful_metric(self) -> str | None:
+        """A doubt about a custom metric by which the constant prediction beats every trial; None if there is none."""
+        history = self.study.history
+        losses = [o.loss for o in history.successes if o.loss is not None]
+        if is_built_in(self.metric) or not self.metric.greater_is_better or len(losses) < _FLAT_TRIALS:
+            return None
+        if not history.baseline_loss < min(losses):
+            return None
+        return (
+            f"By the metric {self.metric.name!r}, the constant prediction is better than every trial. A function is "
+            "maximised: if small values are good, pass metric_from_callable(function, greater_is_better=False, "
+            "needs=...)."
+        )
+
+    @property
+    def _failed_metric(self) -> str | None:
         """What a custom metric failed on, and for how many trials; None if it did not."""
         failed = [o for o in self.study.history.failures if o.error is not None and FAILED_METRIC in o.error.text]
         if not failed:
@@ -179,7 +200,7 @@ class FinishedRun:
         )
 
     def _metric_lines(self) -> str:
-        return "".join(f"Note: {text}\n" for text in (self.flat_metric, self.failed_metric) if text is not None)
+        return "".join(f"Note: {text}\n" for text in self.metric_doubts)
 
     def _newest_line(self) -> str:
         if not self.n_newest:
