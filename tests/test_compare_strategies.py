@@ -166,6 +166,12 @@ def test_folder_of_another_comparison_is_refused(table, tmp_path):
         compare_strategies(quick(budget="5trials"), X, y, **both)
     with pytest.raises(RunDirectoryError, match="comparison with other rows"):
         compare_strategies(quick(), X[:-1], y[:-1], **both)
+    with pytest.raises(RunDirectoryError, match="comparison with strategy 'bo'='bo', not with 'optdivbo'"):
+        compare_strategies(quick(), X, y, **{**both, "strategies": {"random": "random", "bo": "optdivbo"}})
+    more = compare_strategies(quick(), X, y, **{**both, "strategies": ["random", RandomSearch]})
+    assert set(more.runs["strategy"]) == {"random", "bo", "RandomSearch"}
+    with pytest.raises(RunDirectoryError, match=r"'RandomSearch'=cashmere.*RandomSearch, not with 'bo'"):
+        compare_strategies(quick(), X, y, **{**both, "strategies": {"random": "random", "RandomSearch": "bo"}})
     (tmp_path / "both" / "runs.csv").write_text("strategy\nbo\n")
     with pytest.raises(CorruptStoreError, match=r"runs\.csv"):
         compare_strategies(quick(), X, y, **both)
@@ -213,6 +219,7 @@ def test_wrong_wishes_are_refused_before_any_run(table, tmp_path):
         ({"strategies": ["bo"]}, InvalidParameterError, "strategies must be two or more"),
         ({"seeds": 1}, InvalidParameterError, "seeds must be a whole number of at least 2"),
         ({"reference": "tpe"}, InvalidParameterError, "reference must be one of the strategies: random, bo"),
+        ({"strategies": "bo,random"}, InvalidParameterError, "strategies must be a list of strategies"),
         ({"strategies": ["random", "boo"]}, UnknownNameError, "Unknown strategy 'boo'"),
     ]
     for change, kind, message in wishes:

@@ -134,7 +134,9 @@ def compare_strategies(
         )
         print(found.summary)
     """
-    named = dict(strategies) if isinstance(strategies, Mapping) else {each: each for each in strategies}
+    if isinstance(strategies, str):
+        raise InvalidParameterError("strategies", strategies, "a list of strategies, or a dictionary with their labels")
+    named = strategies if isinstance(strategies, Mapping) else {_label_of(each): each for each in strategies}
     if len(named) < 2:
         raise InvalidParameterError("strategies", list(named), "two or more different strategies")
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 2:
@@ -156,7 +158,7 @@ def compare_strategies(
         check_names(settings)
     structure = take_structure(frame, groups=groups, time=time, gap=settings.gap)[1]
     metric, folder = metric_for(estimator.metric, target), Path(folder)
-    _open(folder, estimator, frame, codes)
+    _open(folder, estimator, frame, codes, named)
     runs = _finished(folder)
     for seed in range(seeds):
         (split,) = make_folds(codes, target.task_type, "holdout", seed=seed, structure=structure)
@@ -246,25 +248,40 @@ def _is_cut_short(run: Path) -> bool:
         return store.facts().stop_reason in (StopReason.INTERRUPT, StopReason.CLUSTER)
 
 
-def _open(folder: Path, estimator: AutoClassifier | AutoRegressor, frame: pd.DataFrame, codes: AnyArray) -> None:
-    """Make the folder of a comparison, or check that it is of the same rows and settings."""
+def _label_of(strategy: Any) -> str:
+    return strategy if isinstance(strategy, str) else str(getattr(strategy, "__name__", type(strategy).__name__))
+
+
+def _open(
+    folder: Path,
+    estimator: AutoClassifier | AutoRegressor,
+    frame: pd.DataFrame,
+    codes: AnyArray,
+    strategies: Mapping[str, Any],
+) -> None:
+    """Make the folder of a comparison, or check that it is of the same rows, settings and strategies."""
     rows = hashlib.sha256(np.ascontiguousarray(pd.util.hash_pandas_object(frame, index=False)).tobytes())
     rows.update(np.ascontiguousarray(codes).tobytes())
     parameters = {name: _identity(value) for name, value in estimator.get_params().items() if name not in _FREE}
     asked = {"format": "cashmere comparison", "rows": rows.hexdigest(), **parameters}
+    behind = {f"strategy {label!r}": _identity(strategy) for label, strategy in strategies.items()}
     path = folder / _SETTINGS
     if not path.exists():
         check_new(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(path, asked)
+        write_json(path, asked | behind)
         return
     usual = {name: _identity(value) for name, value in type(estimator)().get_params().items()}  # if they are new
-    stored = usual | read_json(path, dict[str, str])
+    found = read_json(path, dict[str, str])
+    stored = usual | behind | found  # further strategies may join, and earlier versions did not keep them
+    asked |= behind
     for name in asked:
         if stored.get(name) != asked[name]:
             what = "other rows" if name == "rows" else f"{name}={stored.get(name)}"
             now = "" if name == "rows" else f", not with {asked[name]}"
             raise RunDirectoryError(folder, f"holds a comparison with {what}{now}. Use another folder.")
+    if not behind.keys() <= found.keys():
+        write_json(path, found | behind)
 
 
 def _identity(value: object) -> str:
