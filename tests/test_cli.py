@@ -264,6 +264,20 @@ def test_model_of_a_run_that_has_not_finished_says_so(table, tmp_path, monkeypat
     assert note not in " ".join(cashmere("score", tmp_path / "run", table).split())
 
 
+def test_tables_are_wider_than_a_narrow_terminal(monkeypatch, capsys):
+    from rich.table import Table
+
+    from cashmere.cli.terminal import print_whole
+
+    monkeypatch.setenv("COLUMNS", "30")
+    grid = Table(box=None)
+    for name in ("metric", "score", "95 % interval"):
+        grid.add_column(name, no_wrap=True)
+    grid.add_row("balanced_accuracy", "0.031142", "-0.0234 to +0.00123")
+    print_whole(grid)
+    assert "balanced_accuracy  0.031142  -0.0234 to +0.00123" in capsys.readouterr().out
+
+
 def test_leaderboard_and_report_read_the_run(run, tmp_path):
     output = cashmere("leaderboard", run)
     assert "4 trials written to" in cashmere("leaderboard", run, "-o", tmp_path / "board.csv")

@@ -163,7 +163,12 @@ def print_whole(grid: Table) -> None:
     from rich.measure import Measurement
 
     console = Console()
-    needed = Measurement.get(console, console.options.update(max_width=_WIDEST), grid).minimum + 1  # for its edge
+    options = console.options.update(max_width=_WIDEST)
+    for column in grid.columns:
+        if column.no_wrap:  # rich would cut it down to its longest word
+            widths = [Measurement.get(console, options, cell).maximum for cell in (column.header, *column.cells)]
+            column.min_width = max(widths)
+    needed = Measurement.get(console, options, grid).minimum + 1  # for its edge
     Console(width=max(console.width, needed)).print(grid)
 
 
