@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from cashmere import AutoRegressor
-from cashmere.data.placeholders import placeholder_hint
+from cashmere.data.placeholders import placeholder_hint, placeholder_numbers
 from cashmere.data.schema import infer_schema
-from cashmere.exceptions import ColumnKindWarning
+from cashmere.exceptions import ColumnKindWarning, TargetWarning
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -27,6 +27,20 @@ def test_columns_and_cells_are_named():
     assert text.startswith("Column 'sodium' holds -999 in 6 cells, unlike all other values.")
     clean = frame.replace(-999, np.nan)
     assert placeholder_hint(infer_schema(clean).code(clean)) is None
+
+
+def test_codes_of_several_answers_are_found_together():
+    answers = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 20)
+    for codes in ([98, 99], [88, 99], [77, 88, 97, 98, 99], [998, 999], [-98, -99], [-99, -88]):
+        answers[::5] = np.resize(codes, 20)
+        assert list(placeholder_numbers(answers)) == sorted(codes)
+
+
+def test_a_run_warns_of_them_in_its_target():
+    model = AutoRegressor(budget="1trials", isolation="none", resampling="holdout", include="ridge")
+    target = np.tile([0.0, 5.0, 9.0, 10.0, 99.0, 98.0], N // 6)
+    with pytest.warns(TargetWarning, match="The target holds 98 in 10 rows and 99 in 10 rows, unlike all other"):
+        model.fit(pd.DataFrame({"age": RNG.normal(size=N)}), target)
 
 
 def test_a_run_warns_of_them():

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from cashmere import AutoClassifier, inspect_table
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.data.placeholders import placeholder
+from cashmere.data.placeholders import placeholder_numbers
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, SchemaError
 from cashmere.inspection import FindingKind
@@ -182,6 +182,8 @@ def test_numbers_that_probably_stand_for_missing_values_are_named():
         [1.0, 2.0, 900.0, 900.0, 900.0],
         [1.0, 2.0, 99.5, 99.5, 99.5],
         [0.0, 1.0, 9.0, 9.0, 9.0],
+        [1.0, 2.0, 88.0, 88.0, 98.0, 98.0, 98.0],  # without the one of nines
+        [*range(60, 99), 99.0, 99.0, 99.0],
         [999.0] * 9,
         [np.nan] * 9,
         [],
@@ -189,7 +191,7 @@ def test_numbers_that_probably_stand_for_missing_values_are_named():
     ],
 )
 def test_ordinary_numbers_are_no_placeholders(values):
-    assert placeholder(np.array(values)) is None
+    assert not placeholder_numbers(np.array(values))
 
 
 def test_few_rows_among_many_do_not_seem_to_be_none():

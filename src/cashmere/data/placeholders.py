@@ -10,15 +10,16 @@ from cashmere.data.schema import CodedTable, ColumnKind
 
 _LEAST_ROWS = 3
 _LEAST_NINES = 2
-_ROWS_OF_HINT = 100_000
+ROWS_OF_HINT = 100_000
 """Rows of a large table that are looked at before a run."""
 
 
-def placeholder(values: FloatArray) -> tuple[int, int] | None:
-    """Find a number in a column that probably stands for missing values.
+def placeholder_numbers(values: FloatArray) -> dict[int, int]:
+    """Find numbers in a column that probably stand for missing values, such as -999, or 98 and 99.
 
-    It consists of at least two nines, is the smallest or the largest value, and is farther from the next one than all
-    others are from each other, or negative while no other is.
+    One consists of at least two nines, is the smallest or the largest value, and is farther from the next one than all
+    others are from each other, or negative while no other is. Beside it, there may be those usual for further answers:
+    one or two less in size (98 and 97), and repetitions of 8, 7 or 6 (88).
 
     Parameters
     ----------
@@ -27,29 +28,36 @@ def placeholder(values: FloatArray) -> tuple[int, int] | None:
 
     Returns
     -------
-    tuple of int or None
-        The number, and in how many rows it is, at least three; None if there is none.
+    dict
+        Each number, and in how many rows it is; that of nines is in at least three.
 
     Examples
     --------
-    >>> placeholder(np.array([3.5, -999.0, 7.0, -999.0, 1.0, -999.0]))
-    (-999, 3)
-    >>> placeholder(np.array([97.0, 98.0, 99.0, 99.0, 99.0, 95.0])) is None  # near the others
-    True
+    >>> placeholder_numbers(np.array([3.5, -999.0, 7.0, -999.0, 1.0, -999.0]))
+    {-999: 3}
+    >>> placeholder_numbers(np.array([5.0, 99.0, 1.0, 99.0, 2.0, 88.0, 98.0, 99.0]))
+    {88: 1, 98: 1, 99: 3}
+    >>> placeholder_numbers(np.array([97.0, 98.0, 99.0, 99.0, 99.0, 95.0]))  # near the others
+    {}
     """
     known = values[~np.isnan(values)]
     if not len(known):
-        return None
+        return {}
     for extreme in (float(known.min()), float(known.max())):
-        if not _is_all_nines(extreme):
+        if not _is_all_nines(extreme) or int((known == extreme).sum()) < _LEAST_ROWS:
             continue
-        others = known[known != extreme]
-        if not len(others) or (n_rows := len(known) - len(others)) < _LEAST_ROWS:
-            continue
-        is_far = np.abs(others - extreme).min() > others.max() - others.min()
-        if is_far or extreme < 0 <= others.min():
-            return int(extreme), n_rows
-    return None
+        size = abs(extreme)
+        beside = np.sign(extreme) * np.array([size, size - 1, size - 2, *(size / 9 * np.array([8, 7, 6]))])
+        is_code = np.isin(known, beside)
+        for is_found in (known == extreme, is_code):
+            others, found = known[~is_found], known[is_found]
+            if not len(others):
+                continue
+            is_far = min(abs(others.min() - found.max()), abs(found.min() - others.max())) > others.max() - others.min()
+            if is_far or extreme < 0 <= others.min():
+                numbers, counts = np.unique(found, return_counts=True)
+                return {int(number): int(count) for number, count in zip(numbers, counts, strict=True)}
+    return {}
 
 
 def _is_all_nines(value: float) -> bool:
@@ -71,10 +79,9 @@ def placeholders(coded: CodedTable, *, most_rows: int | None = None) -> dict[int
     for position, column in enumerate(coded.schema.value_columns):
         if column.kind is not ColumnKind.NUMERIC or column.offset:
             continue
-        number = placeholder(coded.values[:most_rows, position])
-        if number is not None:
-            names, n_cells = found.get(number[0], ((), 0))
-            found[number[0]] = (*names, column.name), n_cells + number[1]
+        for number, count in placeholder_numbers(coded.values[:most_rows, position]).items():
+            names, n_cells = found.get(number, ((), 0))
+            found[number] = (*names, column.name), n_cells + count
     return found
 
 
@@ -90,6 +97,6 @@ def placeholder_hint(coded: CodedTable) -> str | None:
         f"{columns_hold(list(names))} {number} in {counted(n_cells, 'cell')}, unlike all other values. If it stands "
         "for missing values, leave these cells empty, or replace it by NaN: as a number, it distorts distances and "
         "linear models."
-        for number, (names, n_cells) in placeholders(coded, most_rows=_ROWS_OF_HINT).items()
+        for number, (names, n_cells) in placeholders(coded, most_rows=ROWS_OF_HINT).items()
     ]
     return " ".join(sentences) or None

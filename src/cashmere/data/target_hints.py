@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray
+from cashmere.base.text import counted
 from cashmere.data.kind_hints import other_notation
+from cashmere.data.placeholders import ROWS_OF_HINT, placeholder_numbers
 from cashmere.data.schema import float32_offset
 from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
@@ -158,7 +160,9 @@ def zeros_hint(values: AnyArray, metric: str) -> str | None:
 
 
 def values_hint(values: AnyArray) -> str | None:
-    """Return a warning about values that are all the same, or that 32 bits hardly tell apart; None if they are neither.
+    """Return a warning about values that are all the same, stand for missing ones, or differ too little for 32 bits.
+
+    None if there are no such values.
 
     Parameters
     ----------
@@ -171,11 +175,19 @@ def values_hint(values: AnyArray) -> str | None:
     'Every row has the target 3'
     >>> values_hint(1.7e9 + np.arange(100.0)).partition(",")[0]
     'Models calculate with 32 bits'
+    >>> values_hint(np.array([3.0, 8.0, 99.0, 5.0, 99.0, 99.0])).partition(",")[0]
+    'The target holds 99 in 3 rows'
     """
     low, high = float(values.min()), float(values.max())
     if low == high:
         return (
             f"Every row has the target {low:.6g}: there is nothing to predict. Check which column and rows these are."
+        )
+    if codes := placeholder_numbers(values[:ROWS_OF_HINT]):
+        shown = " and ".join(f"{number} in {counted(count, 'row')}" for number, count in codes.items())
+        return (
+            f"The target holds {shown}, unlike all other values. Where this stands for missing values, leave the cells "
+            "empty: --drop-missing-target then leaves out these rows."
         )
     if float32_offset(values) == 0:
         return None
