@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -36,6 +37,8 @@ def read_class_weight(given: object, name: str) -> ClassWeight | None:
     --------
     >>> read_class_weight("bad=5,good=1", "class_weight")
     ('bad=5.0', 'good=1.0')
+    >>> read_class_weight("Yes, of course=2", "class_weight")
+    ('Yes, of course=2.0',)
     """
     if given is None or given == BALANCED:
         return None if given is None else BALANCED
@@ -45,13 +48,21 @@ def read_class_weight(given: object, name: str) -> ClassWeight | None:
             weights = {label_text(label): float(weight) for label, weight in given.items()}
             n_given = len(given)
         else:
-            texts = given.split(",") if isinstance(given, str) else list(given)  # type: ignore[call-overload]
+            texts = _split(given) if isinstance(given, str) else list(given)  # type: ignore[call-overload]
             weights, n_given = dict(map(_parsed, texts)), len(texts)
     except (TypeError, ValueError, AttributeError):
         raise InvalidParameterError(name, given, expected) from None
     if not weights or len(weights) < n_given or not all(0 < weight < np.inf for weight in weights.values()):
         raise InvalidParameterError(name, given, expected)
     return tuple(f"{label}={weight!r}" for label, weight in weights.items())
+
+
+def _split(given: str) -> list[str]:
+    """Split after each weight: labels may contain commas."""
+    texts = re.findall(r"(.+?=[^,=]*)(?:,|\Z)", given, flags=re.DOTALL)
+    if ",".join(texts) != given:
+        raise ValueError(f"{given!r} is no list of labels with weights")
+    return texts
 
 
 def _parsed(text: str) -> tuple[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from cashmere.data.schema import ColumnKind, TableSchema
@@ -37,6 +38,8 @@ def read_monotone(given: object, name: str) -> tuple[str, ...]:
     --------
     >>> read_monotone("age+, price-", "monotone")
     ('age+', 'price-')
+    >>> read_monotone("age, in years+,price-", "monotone")
+    ('age, in years+', 'price-')
     >>> read_monotone({"age": 1}, "monotone")
     ('age+',)
     """
@@ -46,7 +49,8 @@ def read_monotone(given: object, name: str) -> tuple[str, ...]:
             marks = {sign: mark for mark, sign in _SIGNS.items()}
             texts = [f"{column}{marks[sign]}" for column, sign in given.items()]
         elif isinstance(given, str):
-            texts = [text.strip() for text in given.split(",") if text.strip()]
+            # Names may contain commas.
+            texts = [text.strip() for text in re.split(r"(?<=[+-])\s*,", given) if text.strip()]
         else:
             texts = [] if given is None else list(given)  # type: ignore[call-overload]
         columns = [column for column, _ in map(_parsed, texts)]

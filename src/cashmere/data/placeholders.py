@@ -48,12 +48,12 @@ def placeholder_numbers(values: FloatArray) -> dict[int, int]:
             continue
         size = abs(extreme)
         beside = np.sign(extreme) * np.array([size, size - 1, size - 2, *(size / 9 * np.array([8, 7, 6]))])
-        is_code = np.isin(known, beside)
-        for is_found in (known == extreme, is_code):
+        for is_found, least_gap in ((known == extreme, 0.0), (np.isin(known, beside), size / 2)):
             others, found = known[~is_found], known[is_found]
             if not len(others):
                 continue
-            is_far = min(abs(others.min() - found.max()), abs(found.min() - others.max())) > others.max() - others.min()
+            gap = min(abs(others.min() - found.max()), abs(found.min() - others.max()))
+            is_far = gap > max(others.max() - others.min(), least_gap)
             if is_far or extreme < 0 <= others.min():
                 numbers, counts = np.unique(found, return_counts=True)
                 return {int(number): int(count) for number, count in zip(numbers, counts, strict=True)}
