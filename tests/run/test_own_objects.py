@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold, StratifiedShuffleSplit
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.evaluation.metrics import metric_from_callable
 from cashmere.exceptions import RunDirectoryError
 from cashmere.records.budget import Budget
-from cashmere.run import RunDirectory, RunSettings, fit_run
+from cashmere.run import RunDirectory, RunSettings, fit_run, refine_run
 from cashmere.run.own_objects import checked_objects
 from cashmere.strategies import RandomSearch
 
@@ -26,7 +27,7 @@ def other(truth, predicted):
 
 
 def settings(**changed):
-    return RunSettings(budget=Budget(trials=1), resampling="holdout", isolation="none", **changed)
+    return RunSettings(**{"budget": Budget(trials=1), "resampling": "holdout", "isolation": "none", **changed})
 
 
 BUILT_IN_AND_CUSTOM = [({"metric": "log_loss"}, {"metric": hits}), ({"strategy": "bo"}, {"strategy": RandomSearch})]
@@ -78,3 +79,35 @@ def test_direction_of_a_custom_metric_must_be_the_same(tmp_path):
         checked_objects(tmp_path, stored, {"metric": reversed_metric}, searches=True)
     del stored["metric_name"], stored["metric_greater_is_better"]  # as in runs of early versions
     assert checked_objects(tmp_path, stored, {"metric": reversed_metric}, searches=True) == {"metric": reversed_metric}
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (StratifiedShuffleSplit(1, test_size=0.3), StratifiedShuffleSplit(1, test_size=0.3)),
+        (KFold(3, shuffle=True), KFold(3, shuffle=True)),
+        (KFold(3), KFold(5)),
+        (list(KFold(3).split(X)), list(KFold(3).split(X))[::-1]),
+    ],
+)
+def test_splitter_that_gives_other_folds_is_refused(tmp_path, before, now):
+    RunDirectory.create(tmp_path / "run", X, Y, settings(resampling=before)).store.close()
+    with pytest.raises(RunDirectoryError, match=r"started with other folds .* start a new run"):
+        fit_run(tmp_path / "run", X, Y, settings(resampling=now), resume=True)
+    with pytest.raises(RunDirectoryError, match="started with other folds"):
+        refine_run(tmp_path / "run", own_objects={"resampling": now})
+
+
+def test_splitter_that_gives_the_same_folds_is_accepted(tmp_path):
+    seeded = KFold(3, shuffle=True, random_state=1)
+    RunDirectory.create(tmp_path / "run", X, Y, settings(resampling=seeded)).store.close()
+    for again in (KFold(3, shuffle=True, random_state=1), list(seeded.split(X))):
+        with RunDirectory.open(tmp_path / "run", {"resampling": again}) as run:
+            run.check_same(X, Y, settings(resampling=again))
+
+
+def test_run_of_an_earlier_version_is_resumed_with_any_splitter(tmp_path):
+    with RunDirectory.create(tmp_path / "run", X, Y, settings(resampling=KFold(3))) as run:
+        run.store.set_fact("fold_digest", None)  # as earlier versions left it
+    with RunDirectory.open(tmp_path / "run", {"resampling": KFold(5)}) as run:
+        assert len(run.splits) == 5

@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import KFold
 
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.data.task import TaskType
@@ -302,3 +303,11 @@ def test_columns_of_numbers_and_dates_stay_what_they_were(tmp_path):
     texts = X.assign(a=X["a"].astype(str), day=X["day"].astype(str), b=np.nan)
     with pytest.warns(LeftOutWarning, match="'b', which the earlier run has used, but which have no value now"):
         retrain_run(tmp_path / "run", texts, y, out=tmp_path / "texts")
+
+
+def test_splitter_may_give_other_folds_to_the_new_run(tmp_path):
+    X, y = months(0)
+    own = {"resampling": KFold(3, shuffle=True)}
+    quick = {**QUICK, **own, "include": ["logistic_regression"]}
+    AutoClassifier(budget="1trials", run_directory=tmp_path / "run", **quick).fit(X, y)
+    assert retrain_run(tmp_path / "run", X, y, out=tmp_path / "new", own_objects=own).rows

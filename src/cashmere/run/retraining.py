@@ -72,7 +72,7 @@ class EarlierRun:
         searches : bool
             Whether its strategy will be asked.
         """
-        with RunDirectory.open(folder, own_objects, searches=searches) as run:
+        with RunDirectory.open(folder, own_objects, searches=searches, same_folds=False) as run:
             task = "classification" if run.target.task_type.is_classification else "regression"
             settings, schema, space = replace(run.settings, task=task), run.schema, run.space.name
             target, has_weights = run.target, run.rows.weight is not None and settings.class_weight is None

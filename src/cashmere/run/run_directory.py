@@ -23,7 +23,7 @@ from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.class_weights import weights_of_rows
-from cashmere.data.fold import validation_rows
+from cashmere.data.fold import fold_digest, validation_rows
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.monotone import directions
 from cashmere.data.parquet import read_parquet
@@ -328,6 +328,8 @@ class RunDirectory:
                 store.set_fact("opening", opening.to_json())
             if run.profile.learns_logarithms:
                 store.set_fact("learns_logarithms", True)
+            if own_splitter:
+                store.set_fact("fold_digest", fold_digest(run.splits))
             check()
             rows.save(folder / "table.npz")
             run._map_values()
@@ -358,7 +360,12 @@ class RunDirectory:
 
     @classmethod
     def open(
-        cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None, *, searches: bool = True
+        cls,
+        folder: str | Path,
+        own_objects: Mapping[str, Any] | None = None,
+        *,
+        searches: bool = True,
+        same_folds: bool = True,
     ) -> RunDirectory:
         """Open an interrupted run, or a finished one to extend.
 
@@ -370,6 +377,8 @@ class RunDirectory:
             The custom metric, strategy, space or resampling that the run was started with, if any.
         searches : bool
             Whether the strategy will be asked; if not, a custom one need not be given.
+        same_folds : bool
+            Whether a custom splitter must give the folds of the start, to which the stored predictions belong.
 
         Raises
         ------
@@ -391,6 +400,8 @@ class RunDirectory:
             rows = TrainingRows.read(folder / "table.npz")
             _check_rows(folder / "table.npz", rows, schema, target, settings)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
+            if same_folds:
+                run._check_folds()
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
             run._opening()  # check it, as one from a file is kept in the store
             run._check_algorithms()
@@ -432,6 +443,17 @@ class RunDirectory:
             algorithm = str(row["configuration"].get(ALGORITHM))
             if (reason := self.space.left_out.get(algorithm)) is not None:
                 raise RunDirectoryError(self.folder, f"holds trials of the algorithm {algorithm!r}, which {reason}.")
+
+    def _check_folds(self) -> None:
+        """Raise if a custom splitter gives other folds than at the start; earlier versions did not store which."""
+        before = self.store.facts().fold_digest
+        if before is not None and before != fold_digest(self.splits):
+            raise RunDirectoryError(
+                self.folder,
+                "was started with other folds than the custom resampling gives now, so its predictions belong to other "
+                "rows. Pass the splitter from before, with the same number as random_state. Without a random_state, a "
+                "splitter that shuffles gives other folds each time: start a new run in another directory.",
+            )
 
     def check_workers(self) -> None:
         """Raise if the settings, which may come from another machine, have more workers than this one can run.

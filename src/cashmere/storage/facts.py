@@ -85,6 +85,9 @@ class RunFacts:
         Budget that strategies may rely on, see `cashmere.records.work_budget.WorkBudget`.
     opening : dict
         What the search began with, if the user gave a file with it; see `cashmere.metalearning.opening`.
+    fold_digest : str
+        Fingerprint of the folds of a custom splitter, see `cashmere.data.fold.fold_digest`; None for folds by name, and
+        in runs of earlier versions.
     learns_logarithms : bool
         Whether learners learn logarithms of the target; None for what earlier versions did.
     meta_features : dict
@@ -140,6 +143,7 @@ class RunFacts:
     goal: dict[str, Any] | None = None
     plan: _Text | None = None
     opening: dict[str, Any] | None = None
+    fold_digest: ShortText | None = None
     learns_logarithms: bool | None = None
     meta_features: dict[str, Any] | None = None
     hints: list[_Text] | None = None
