@@ -692,6 +692,14 @@ def test_resume_with_other_settings_is_refused_by_name(tmp_path, change):
         quick(AutoRegressor, **settings, resume=True, **change).fit(X, y)
 
 
+def test_run_with_a_drawn_seed_is_resumed_with_it(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    settings = {"run_directory": tmp_path / "run", "space": linear_space, "random_state": None, "budget": "1trials"}
+    quick(**settings).fit(X, y)
+    model = quick(**{**settings, "budget": "2trials"}, resume=True).fit(X, y)
+    assert len(model.study_.history) == 2
+
+
 @pytest.mark.long
 def test_resume_with_other_rows_is_refused(tmp_path):
     X, y = load_diabetes(return_X_y=True)

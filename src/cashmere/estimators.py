@@ -188,6 +188,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                     executor=self.executor,
                     named=has_labels(X),
                     resume=self.resume,
+                    any_seed=self.random_state is None,
                     report=self.run_directory is not None,
                     already_spent=clock.elapsed,
                     progress=_display(self.verbose),
@@ -470,7 +471,7 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         Continue the run in `run_directory` if there is one; a budget of trials then includes the finished ones.
         `isolation` is then that of this call, as are `n_workers`, `memory` and `trial_timeout` unless they are None.
     random_state : int, RandomState, Generator or None
-        Seed for all randomness; None draws one.
+        Seed for all randomness; None draws one, or keeps that of the run that is resumed.
     verbose : int
         0 prints nothing; 1 prints a line from time to time and a summary at the end, or in a notebook shows a display
         that is updated in place.

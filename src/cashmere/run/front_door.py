@@ -43,6 +43,7 @@ def fit_run(
     executor: Any = None,
     named: bool = True,
     resume: bool = False,
+    any_seed: bool = False,
     report: bool = True,
     load: bool = True,
     already_spent: float = 0.0,
@@ -74,6 +75,8 @@ def fit_run(
     resume : bool
         Continue the run in the folder if there is one; the table and all other settings must be the same as at its
         start.
+    any_seed : bool
+        Whether the seed of the settings was drawn, not given: a run that is continued keeps its own.
     report : bool
         Whether to write the report, also after an error.
     load : bool
@@ -118,6 +121,8 @@ def fit_run(
             with run:
                 if cluster is None and given.n_workers is None:
                     run.check_workers()
+                if any_seed:
+                    settings = replace(settings, seed=run.settings.seed)
                 run.check_same(frame, y, settings, weight=weight, structure=structure)
                 run.take_limits(given)
                 run.set_goal(settings.budget)
