@@ -20,7 +20,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, mean_tweedie_deviance, root_mean_squared_log_error
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -690,6 +690,22 @@ def test_resume_with_other_settings_is_refused_by_name(tmp_path, change):
     name = next(iter(change)).replace("random_state", "seed")
     with pytest.raises(RunDirectoryError, match=f"started with {name}="):
         quick(AutoRegressor, **settings, resume=True, **change).fit(X, y)
+
+
+@pytest.mark.parametrize("resampling", ["holdout", KFold(3)])
+def test_columns_of_a_resumed_run_may_be_in_another_order(tmp_path, resampling):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    settings = {"run_directory": tmp_path / "run", "space": linear_space, "resampling": resampling}
+    quick(**settings, budget="1trials").fit(X, y)
+    turned = X.iloc[:, ::-1]
+    model = quick(**settings, budget="2trials", resume=True).fit(turned, y)
+    assert len(model.study_.history) == 2
+    assert list(model.feature_names_in_) == list(turned)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        unnamed = model.predict_proba(turned.to_numpy())
+    np.testing.assert_array_equal(unnamed, model.predict_proba(X))
+    with pytest.raises(RunDirectoryError, match="other rows"):
+        quick(**settings, budget="2trials", resume=True).fit(turned.set_axis(list(X), axis=1), y)
 
 
 def test_run_with_a_drawn_seed_is_resumed_with_it(tmp_path):

@@ -202,7 +202,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         finally:
             if self.run_directory is None:
                 shutil.rmtree(folder, ignore_errors=True)
-        self._keep(finished, names, frame.shape[1])
+        self._keep(finished, names, list(map(str, frame)))
         self._result = result
         if self.verbose and not runs_in_kernel():
             print(clean_text(finished.summary(), 10_000, multiline=True))
@@ -217,8 +217,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
-    def _keep(self, finished: FinishedRun, names: NDArray[np.object_] | None, n_columns: int) -> None:
-        self.n_features_in_ = n_columns
+    def _keep(self, finished: FinishedRun, names: NDArray[np.object_] | None, columns: list[str]) -> None:
+        self.n_features_in_, self._columns = len(columns), columns
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
@@ -270,7 +270,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             raise SchemaError(
                 f"X has {frame.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input."
             )
-        return frame if not schema.named else frame.set_axis([column.name for column in schema.columns], axis=1)
+        return frame if not schema.named else frame.set_axis(self._columns, axis=1)
 
     def score_table(
         self,

@@ -625,6 +625,7 @@ class RunDirectory:
         if structure is not None and structure.calendar not in {"", *(column.name for column in self.schema.columns)}:
             frame = frame.drop(columns=structure.calendar)  # earlier versions left it out
             structure = replace(structure, calendar="")
+        frame = self._in_order(frame)
         keep_order = not isinstance(settings.resampling, str)
         rows = canonical_rows(frame, codes, weight, structure=structure, keep_order=keep_order)
         same = len(rows.y) == len(self.rows.y) and np.array_equal(rows.y, self.rows.y)
@@ -650,6 +651,12 @@ class RunDirectory:
                 f"was started with other {settings.structure_kind} of the rows. Use those from before, or resume=False "
                 "and another run_directory.",
             )
+
+    def _in_order(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with the names of the columns in their order at the start, on which that of rows depends."""
+        names = [column.name for column in self.schema.columns]
+        moved = self.schema.named and list(frame) != names and set(frame) == set(names)
+        return frame[names] if moved else frame
 
     # ------------------------------------------------------------ what it may spend
 
