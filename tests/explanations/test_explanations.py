@@ -257,6 +257,16 @@ def test_contributions_sum_to_the_prediction(values_run):
     assert max(sizes["size"], sizes["size_in_feet"], sizes["colour"]) > 5 * sizes["noise"]
 
 
+def test_the_base_is_the_mean_prediction_of_the_background_for_every_seed(values_run):
+    model, X = Predictor.load(values_run), columns(np.random.default_rng(5))
+    expected = pytest.approx(model.predict(X).mean(), rel=1e-6)
+    for seed in range(3):
+        found = cashmere.explain_predictions(values_run, X.head(2), background=X, paths=4, seed=seed)
+        assert found.predictions["base"].tolist() == [expected] * 2
+        sums = found.contributions.groupby("row")["contribution"].sum()
+        np.testing.assert_allclose(sums, found.predictions["prediction"] - found.predictions["base"], atol=1e-5)
+
+
 def test_columns_of_a_model_without_names_are_matched_by_position(tmp_path):
     X = np.random.default_rng(0).normal(size=(80, 2))
     model = AutoRegressor(

@@ -57,7 +57,8 @@ def explain_predictions(
 ) -> ExplainedPredictions:
     """Estimate what each column contributes to the predictions for the rows of a table: Shapley values.
 
-    The model is used as it is deployed. Each row costs ``paths * (n_columns + 1)`` predictions.
+    The model is used as it is deployed. Each row costs ``paths * (n_columns + 1)`` predictions, and the rows to compare
+    with are predicted once.
 
     Parameters
     ----------
@@ -111,13 +112,14 @@ def explain_predictions(
     if not predictor.schema.named:  # columns are matched by position
         frame = frame.set_axis([column.name for column in predictor.schema.columns], axis=1)
     labels = predictor.target.labels() if predictor.target.task_type.is_classification else None
+    before = predictor.predict_coded(compared)
     found, summaries = [], []
     for i in range(len(rows)):
         row = rows.take(np.array([i]))
         output = _output(predictor, row)
         predict = _Mixture(predictor=predictor, row=row, background=compared, columns=columns, output=output)
         rng = np.random.default_rng([seed, 1])
-        one = shapley_values(predict, len(columns), len(compared), n_paths=paths, rng=rng)
+        one = shapley_values(predict, len(columns), _followed(before, output), n_paths=paths, rng=rng)
         summaries.append(
             {
                 "row": i,
