@@ -81,7 +81,7 @@ class DeployableWarning(UserWarning):
 
 
 class LeftOutWarning(UserWarning):
-    """A search leaves out algorithms that cannot keep predictions monotone, or cannot use class weights."""
+    """A search leaves out algorithms that cannot do what is asked; or sheets of a workbook are not read."""
 
 
 class LatencyWarning(UserWarning):

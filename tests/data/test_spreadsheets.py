@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,8 @@ import pytest
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.reading import read_table
-from cashmere.exceptions import DataError, MissingDependencyError
+from cashmere.data.spreadsheets import split_sheet
+from cashmere.exceptions import DataError, LeftOutWarning, MissingDependencyError, UnknownNameError
 
 
 def write(path, rows, *, sheets=("Data",), first_row=0):
@@ -24,6 +27,18 @@ def write(path, rows, *, sheets=("Data",), first_row=0):
         for i, row in enumerate(rows):
             for j, cell in enumerate(row):
                 pages[0].write(first_row + i, j, cell)
+    return path
+
+
+def write_sheets(path, sheets):
+    """Write rows into several sheets."""
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(path) as book:
+        for name, rows in sheets.items():
+            page = book.add_worksheet(name)
+            for i, row in enumerate(rows):
+                page.write_row(i, 0, row)
     return path
 
 
@@ -90,8 +105,8 @@ def test_the_demo_is_the_same_table_in_a_workbook(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "the first sheet is empty"),
-        ([("a", ""), (1, 2)], "column 2 has no name in the first row"),
+        ([], "the sheet 'Data' is empty"),
+        ([("a", ""), (1, 2)], "column 2 has no name in the first row of the sheet 'Data'"),
         ([("Sales of 2024", ""), ("a", "b"), (1, 2)], "column 2 has no name .* such as a title"),
         ([("a", "a"), (1, 2)], "column names must differ, but 'a'"),
         ([("a", "b")], "no rows"),
@@ -120,3 +135,38 @@ def test_without_the_reader_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
     with pytest.raises(MissingDependencyError, match=r"Reading \.xlsx files needs .*cashmere-automl\[excel\]"):
         read_table(path)
+
+
+def test_a_sheet_can_be_named(tmp_path):
+    path = write_sheets(tmp_path / "book.xlsx", {"Notes": [("a",), (1,)], "My Data": [("b",), (2,), (3,)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(f"{path}:My Data").to_dict("list") == {"b": [2, 3]}
+        assert read_table(Path(f"{path}:Notes")).to_dict("list") == {"a": [1]}
+    with pytest.raises(UnknownNameError, match=r"Unknown sheet 'my data'\. Did you mean 'My Data'\? .*'?Notes"):
+        read_table(f"{path}:my data")
+    with pytest.raises(UnknownNameError, match=r"Known: .*My Data.*Notes"):
+        read_table(f"{path}:")
+
+
+def test_other_sheets_with_content_are_told_once(tmp_path):
+    filled = [("a",), (1,)]
+    path = write_sheets(tmp_path / "book.xlsx", {"Data": filled, "Empty": [], "Notes": filled, "More": filled})
+    with pytest.warns(LeftOutWarning) as told:
+        read_table(path)
+    text = f"{path}: read the sheet 'Data'; others: 'Notes', 'More'. To read another: '{path}:Notes'."
+    assert [str(warning.message) for warning in told] == [text]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_table(write_sheets(tmp_path / "one.xlsx", {"Data": filled, "Empty": []}))
+
+
+def test_only_the_name_of_a_workbook_is_followed_by_a_sheet(tmp_path):
+    for whole in ("book.xlsx", "C:book.xlsx", "C:/book.xlsx", "data.csv:Data", "http://a.ods:80/t.csv", "\0.xlsx"):
+        assert split_sheet(whole) == (Path(whole), None)
+    assert split_sheet("C:/Book.XLSX:Data 1") == (Path("C:/Book.XLSX"), "Data 1")
+    assert split_sheet("book.ods:a.csv") == (Path("book.ods"), "a.csv")
+    (tmp_path / "book.xlsx:Data").write_bytes(b"")
+    assert split_sheet(tmp_path / "book.xlsx:Data") == (tmp_path / "book.xlsx:Data", None)
+    with pytest.raises(DataError, match=r"none\.xlsx: there is no such file"):
+        read_table("none.xlsx:Data")

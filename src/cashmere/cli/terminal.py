@@ -66,7 +66,9 @@ SpaceName = Annotated[
 ]
 """The names are written out, because importing the spaces takes ten times as long as showing help."""
 
-TableName = Annotated[str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, or openml:ID.")]
+TableName = Annotated[
+    str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, book.xlsx:SHEET, or openml:ID.")
+]
 
 
 class TaskChoice(StrEnum):

@@ -31,7 +31,7 @@ from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
 from cashmere.data.schema import TableSchema
 from cashmere.data.spreadsheets import SUFFIXES as SPREADSHEETS
-from cashmere.data.spreadsheets import read_cells, with_levels, with_types
+from cashmere.data.spreadsheets import read_cells, split_sheet, with_levels, with_types
 from cashmere.exceptions import CashmereError, DataError, UnknownNameError
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -97,9 +97,10 @@ def read_table(
         A delimited text file with a header line (``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.data``; the delimiter
         ``, ; \t |`` and the encoding are detected: UTF-8, Windows-1252, or UTF-16 and UTF-32 with a byte-order mark;
         ``?`` means missing, and so do the words that `pandas.read_csv` takes for missing, see `words_for_missing`), a
-        Parquet file (``.parquet``, ``.pq``), an ARFF file (``.arff``), the first sheet of a workbook (``.xlsx``,
-        ``.xlsm``, ``.xlsb``, ``.xls``, ``.ods``, see `read_cells`); text files also with ``.gz``; or
-        ``openml:ID``. Numbers may have decimal commas if commas do not separate cells, see `decimal_comma_columns`.
+        Parquet file (``.parquet``, ``.pq``), an ARFF file (``.arff``), a workbook (``.xlsx``, ``.xlsm``, ``.xlsb``,
+        ``.xls``, ``.ods``, see `read_cells`; its first sheet, or that of ``book.xlsx:SHEET``); text files also with
+        ``.gz``; or ``openml:ID``. Numbers may have decimal commas if commas do not separate cells, see
+        `decimal_comma_columns`.
     schema : TableSchema, optional
         Columns of a model. In delimited text and workbooks, cells that are levels of its categories stay as they are
         written, even if they are words for missing such as ``NA``, or numbers such as ``007``. If the training table
@@ -122,6 +123,13 @@ def read_table(
     DataError
         If the file is missing, empty, damaged, ragged or of an unknown kind, if column names repeat, or if a compressed
         file expands to more than 256 MiB and 100 times its size. The message names the line or the column.
+    UnknownNameError
+        If a workbook has no sheet of the given name.
+
+    Warns
+    -----
+    LeftOutWarning
+        If no sheet is named, and others than the first have content, too.
 
     Examples
     --------
@@ -135,7 +143,7 @@ def read_table(
     """
     if _is_openml(source):
         return _read_openml(str(source))
-    path = Path(source).expanduser()
+    path, sheet = split_sheet(source)
     kind = _kind_of(path)
     _check_file(path)
     if path.stat().st_size == 0:
@@ -147,7 +155,7 @@ def read_table(
     elif kind == ".arff":
         frame = _read_arff(path)
     elif kind in SPREADSHEETS and path.suffix.lower() == kind:
-        frame = _read_workbook(path, schema, labels)
+        frame = _read_workbook(path, sheet, schema, labels)
     else:
         raise DataError(
             f"{path}: unknown suffix {path.suffix!r}. Expected {', '.join(_CSV_SUFFIXES)}, .arff (each also with .gz), "
@@ -477,8 +485,10 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
     return frame
 
 
-def _read_workbook(path: Path, schema: TableSchema | None, labels: tuple[str, Sequence[object]]) -> pd.DataFrame:
-    cells = read_cells(path)
+def _read_workbook(
+    path: Path, sheet: str | None, schema: TableSchema | None, labels: tuple[str, Sequence[object]]
+) -> pd.DataFrame:
+    cells = read_cells(path, sheet)
     _unique_names(list(cells.columns), str(path))
     frame = with_types(cells, missing=_WORDS_FOR_MISSING)
     return with_levels(frame, cells, _levels_to_keep(frame, schema, labels))
@@ -561,7 +571,7 @@ def _levels_read_otherwise(frame: pd.DataFrame, schema: TableSchema) -> dict[int
 
 def _cells_of_source(source: str | Path, positions: list[int]) -> pd.DataFrame | None:
     """Return columns of a table as `_written_cells` does, None if it is no delimited file."""
-    path = Path(source).expanduser()
+    path, _ = split_sheet(source)
     if _is_openml(source) or _kind_of(path) not in _CSV_SUFFIXES:
         return None
     encoding = _encoding(path)

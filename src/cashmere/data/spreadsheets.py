@@ -1,21 +1,66 @@
-"""The first sheet of a workbook of Excel or OpenDocument, read as a table."""
+"""A sheet of a workbook of Excel or OpenDocument, read as a table."""
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pandas as pd
 
+from cashmere.base.caller import level_of_caller
+from cashmere.base.text import first_of
 from cashmere.data.expansion import expansion_error, expansion_limit
-from cashmere.exceptions import DataError, MissingDependencyError
+from cashmere.exceptions import DataError, LeftOutWarning, MissingDependencyError, UnknownNameError
 
 SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
+_NAMED = 5
+"""Most names of sheets in a warning."""
 
-def read_cells(path: Path) -> pd.DataFrame:
-    """Read the cells of the first sheet, whose first row with content holds the names of the columns.
+
+_NOT_IN_NAMES = frozenset("/\\")
+"""No sheet has these in its name, unlike a URL with a port."""
+
+
+def split_sheet(source: str | Path) -> tuple[Path, str | None]:
+    """Return the path of a file, and the name of a sheet if one follows: ``book.xlsx:Data``.
+
+    Parameters
+    ----------
+    source : str or Path
+        A path. If there is a file of this whole name, no sheet is meant.
+
+    Returns
+    -------
+    (Path, str or None)
+        None if no sheet is named.
+
+    Examples
+    --------
+    >>> path, sheet = split_sheet("book.xlsx:Data")
+    >>> path.name, sheet
+    ('book.xlsx', 'Data')
+    >>> [split_sheet(source)[1] for source in ("book.xlsx", "C:book.xlsx", "notes.txt:Data")]
+    [None, None, None]
+    """
+    whole = Path(source).expanduser()
+    book, colon, sheet = str(source).rpartition(":")
+    if not colon or not book.lower().endswith(SUFFIXES) or _NOT_IN_NAMES & set(sheet) or _is_there(whole):
+        return whole, None
+    return Path(book).expanduser(), sheet
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False
+
+
+def read_cells(path: Path, sheet: str | None = None, *, quiet: bool = False) -> pd.DataFrame:
+    """Read the cells of a sheet, whose first row with content holds the names of the columns.
 
     Columns without a name and without content are left out, and so are rows without content.
 
@@ -23,6 +68,10 @@ def read_cells(path: Path) -> pd.DataFrame:
     ----------
     path : Path
         The workbook.
+    sheet : str, optional
+        Name of the sheet; by default the first.
+    quiet : bool
+        Whether not to warn of other sheets.
 
     Returns
     -------
@@ -34,8 +83,15 @@ def read_cells(path: Path) -> pd.DataFrame:
     ------
     DataError
         If the file is damaged or protected, the sheet is empty, or a column with content has no name.
+    UnknownNameError
+        If there is no such sheet.
     MissingDependencyError
         Without the extra ``excel``.
+
+    Warns
+    -----
+    LeftOutWarning
+        If no sheet is named, and others than the first have content, too.
     """
     _check_expansion(path)
     try:
@@ -43,31 +99,58 @@ def read_cells(path: Path) -> pd.DataFrame:
     except ImportError as error:
         raise MissingDependencyError("python-calamine", f"Reading {path.suffix} files", "excel") from error
     try:
-        sheet = pd.read_excel(
-            path, sheet_name=0, header=None, dtype=object, keep_default_na=False, na_values=[], engine="calamine"
-        )
+        with pd.ExcelFile(path, engine="calamine") as book:
+            names = [str(name) for name in book.sheet_names]
+            read = names[0] if sheet is None else sheet
+            others = [] if sheet is not None or quiet else [name for name in names[1:] if _has_content(book, name)]
+            if read in names:
+                cells = pd.read_excel(
+                    book, sheet_name=read, header=None, dtype=object, keep_default_na=False, na_values=[]
+                )
     except Exception as error:  # of the reader, which has no common type: damaged, protected, not a workbook, ...
         raise DataError(
             f"{path}: the file cannot be read as a workbook ({type(error).__name__}: {error}). Save it again, without "
             "a password, or save the sheet as CSV."
         ) from error
+    if read not in names:
+        raise UnknownNameError("sheet", read, names)
+    if others:
+        warnings.warn(
+            LeftOutWarning(
+                f"{path}: read the sheet {read!r}; others: {first_of(others, most=_NAMED)}. To read another: "
+                f"{f'{path}:{others[0]}'!r}."
+            ),
+            stacklevel=level_of_caller(),
+        )
+    return _table_of(cells, path, read)
+
+
+def _has_content(book: pd.ExcelFile, name: str) -> bool:
+    """Return whether any cell of a sheet is filled; reading it by pandas would take several times as long."""
+    return book.book.get_sheet_by_name(name).start is not None
+
+
+def _table_of(sheet: pd.DataFrame, path: Path, name: str) -> pd.DataFrame:
+    """Return the rows below the names of the columns."""
     sheet = sheet.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     is_empty = sheet.isna() | (sheet == "")
     sheet = sheet.mask(is_empty, None)
     rows = (~is_empty).any(axis=1)
     sheet, is_empty = sheet[rows], is_empty[rows]
     if not len(sheet):
-        raise DataError(f"{path}: the first sheet is empty. Expected a row of column names, and at least one more row.")
+        raise DataError(
+            f"{path}: the sheet {name!r} is empty. Expected a row of column names, and at least one more row."
+        )
     has_content = ~is_empty.all(axis=0)
     sheet, names = sheet.loc[:, has_content], sheet.iloc[0][has_content]
     if names.isna().any():
         position = int(names.index[names.isna()][0]) + 1
         raise DataError(
-            f"{path}: column {position} has no name in the first row of the first sheet. Expected the names of all "
+            f"{path}: column {position} has no name in the first row of the sheet {name!r}. Expected the names of all "
             "columns there, and nothing above or beside the table, such as a title or a total."
         )
     sheet = sheet.iloc[1:].reset_index(drop=True)
-    sheet.columns = pd.Index([str(name) for name in names])
+    sheet.columns = pd.Index([str(each) for each in names])
     return sheet
 
 
