@@ -13,7 +13,7 @@ import pytest
 
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.data.reading import read_table
+from cashmere.data.reading import read_table, words_for_missing
 from cashmere.data.spreadsheets import split_sheet
 from cashmere.exceptions import DataError, LeftOutWarning, MissingDependencyError, UnknownNameError
 
@@ -170,3 +170,10 @@ def test_only_the_name_of_a_workbook_is_followed_by_a_sheet(tmp_path):
     assert split_sheet(tmp_path / "book.xlsx:Data") == (tmp_path / "book.xlsx:Data", None)
     with pytest.raises(DataError, match=r"none\.xlsx: there is no such file"):
         read_table("none.xlsx:Data")
+
+
+def test_words_read_as_missing_are_counted(tmp_path):
+    rows = [("answer", "size"), ("None", 1), ("Some", "NA"), (" None ", 3), ("?", 4), (None, 5)]
+    path = write_sheets(tmp_path / "book.xlsx", {"Notes": [("a",), (1,)], "a.csv": rows})
+    source = f"{path}:a.csv"
+    assert words_for_missing(source, read_table(source)) == {"answer": {"None": 2}}

@@ -179,7 +179,7 @@ def words_for_missing(source: str | Path, frame: pd.DataFrame) -> dict[str, dict
     -------
     dict
         For each such column, the number of cells by word (``NA``, ``None``, ``null``, ...). Only delimited text files
-        have any. Empty cells and ``?`` do not count.
+        and workbooks have any. Empty cells and ``?`` do not count.
 
     Examples
     --------
@@ -194,7 +194,11 @@ def words_for_missing(source: str | Path, frame: pd.DataFrame) -> dict[str, dict
         for i, dtype in enumerate(frame.dtypes)
         if not pd.api.types.is_numeric_dtype(dtype) and frame.iloc[:, i].isna().any()
     ]
-    cells = _cells_of_source(source, positions) if positions else None
+    path, sheet = split_sheet(source)
+    if positions and not _is_openml(source) and path.suffix.lower() in SPREADSHEETS:
+        cells: pd.DataFrame | None = read_cells(path, sheet, quiet=True).iloc[:, positions]
+    else:
+        cells = _cells_of_source(source, positions) if positions else None
     if cells is None:
         return {}
     found: dict[str, dict[str, int]] = {}
