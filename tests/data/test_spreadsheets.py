@@ -14,6 +14,7 @@ import pytest
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.reading import read_table, words_for_missing
+from cashmere.data.schema import infer_schema
 from cashmere.data.spreadsheets import split_sheet
 from cashmere.exceptions import DataError, LeftOutWarning, MissingDependencyError, UnknownNameError
 
@@ -177,3 +178,21 @@ def test_words_read_as_missing_are_counted(tmp_path):
     path = write_sheets(tmp_path / "book.xlsx", {"Notes": [("a",), (1,)], "a.csv": rows})
     source = f"{path}:a.csv"
     assert words_for_missing(source, read_table(source)) == {"answer": {"None": 2}}
+
+
+def test_decimal_commas_in_texts_are_numbers(tmp_path):
+    rows = [("a", "b", "c", "d"), ("3,14", "1.500", "x", 1.5), (" 1.234,5", "999", "y,1", "2,5"), ("NA", None, "z", 3)]
+    frame = read_table(write(tmp_path / "t.xlsx", rows))
+    np.testing.assert_array_equal(frame["a"], [3.14, 1234.5, np.nan])
+    np.testing.assert_array_equal(frame["b"], [1500, 999, np.nan])
+    assert frame["c"].tolist() == ["x", "y,1", "z"] and frame["d"].tolist() == [1.5, 2.5, 3.0]
+    assert frame.attrs["decimal"] == ","
+    path = write(tmp_path / "new.xlsx", [("a",), ("1,125",), ("2,250",)])
+    assert read_table(path)["a"].tolist() == ["1,125", "2,250"]
+    assert read_table(path, schema=infer_schema(frame))["a"].tolist() == [1.125, 2.25]
+
+
+def test_decimal_points_beside_decimal_commas_stay(tmp_path):
+    frame = read_table(write(tmp_path / "t.xlsx", [("a", "b"), ("3,14", "1.5"), ("2,5", "2.25")]))
+    assert frame["a"].tolist() == [3.14, 2.5] and frame["b"].tolist() == ["1.5", "2.25"]
+    assert "decimal" not in frame.attrs

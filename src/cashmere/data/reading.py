@@ -31,7 +31,7 @@ from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
 from cashmere.data.schema import TableSchema
 from cashmere.data.spreadsheets import SUFFIXES as SPREADSHEETS
-from cashmere.data.spreadsheets import read_cells, split_sheet, with_levels, with_types
+from cashmere.data.spreadsheets import convert_decimal_commas, read_cells, split_sheet, with_levels, with_types
 from cashmere.exceptions import CashmereError, DataError, UnknownNameError
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -495,6 +495,7 @@ def _read_workbook(
     cells = read_cells(path, sheet)
     _unique_names(list(cells.columns), str(path))
     frame = with_types(cells, missing=_WORDS_FOR_MISSING)
+    convert_decimal_commas(frame, expected=schema is not None and schema.decimal == ",")
     return with_levels(frame, cells, _levels_to_keep(frame, schema, labels))
 
 

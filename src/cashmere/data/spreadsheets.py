@@ -5,12 +5,20 @@ from __future__ import annotations
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from cashmere.base.caller import level_of_caller
 from cashmere.base.text import first_of
+from cashmere.data.decimal_commas import (
+    decimal_comma_columns,
+    has_decimal_points,
+    separates_thousands,
+    without_thousands,
+)
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.exceptions import DataError, LeftOutWarning, MissingDependencyError, UnknownNameError
 
@@ -172,6 +180,46 @@ def _check_expansion(path: Path) -> None:
 def with_types(cells: pd.DataFrame, *, missing: Collection[str]) -> pd.DataFrame:
     """Return cells with the types of their columns; texts among `missing` mean missing."""
     return cells.mask(cells.isin(missing)).infer_objects()
+
+
+def convert_decimal_commas(frame: pd.DataFrame, *, expected: bool) -> None:
+    """Replace texts with decimal commas by numbers, by the rules for text files.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `with_types`; changed in place. With decimal commas, ``frame.attrs["decimal"]`` becomes a comma, unless
+        other texts have decimal points.
+    expected : bool
+        Whether the table of the model had decimal commas.
+    """
+    texts = {i: cells for i in range(frame.shape[1]) if (cells := _texts_among_numbers(frame.iloc[:, i])) is not None}
+    table = pd.DataFrame(texts, index=frame.index)
+    found = decimal_comma_columns(table)
+    plain = (cells for cells in texts.values() if pd.to_numeric(cells.dropna(), errors="coerce").notna().all())
+    is_mixed = any(map(has_decimal_points, plain))
+    if not found:
+        if not expected or is_mixed:
+            return
+        found = decimal_comma_columns(table, expected=True)
+    if not is_mixed:
+        frame.attrs["decimal"] = ","
+    positions = {list(texts)[k] for k in found}
+    for i, cells in texts.items():
+        if (i in positions or separates_thousands(cells)) and (read := without_thousands(cells)) is not None:
+            numbers = frame.iloc[:, i].astype(object).where(cells.isna(), read)
+            frame.isetitem(i, pd.to_numeric(numbers).astype("float64").array)
+
+
+def _texts_among_numbers(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return the texts of a column, others missing; None if it has no text, or anything but texts and numbers."""
+    if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
+        return None
+    is_text = column.map(lambda cell: isinstance(cell, str)).astype(bool)
+    others = column[~is_text].dropna()
+    if not is_text.any() or not all(isinstance(cell, Real) and not isinstance(cell, bool) for cell in others):
+        return None
+    return column.astype(object).where(is_text)
 
 
 def with_levels(frame: pd.DataFrame, cells: pd.DataFrame, levels: Mapping[int, Collection[str]]) -> pd.DataFrame:
