@@ -29,6 +29,16 @@ def hint(values) -> str | None:
         (["€5", "12,50"], "numbers with %"),
         ([f"{i / 2} kg" for i in range(40)], "numbers with the unit kg, such as '0.0 kg'.*remove the unit"),
         ([f"{i % 30},5mm" for i in range(200)], "numbers with the unit mm"),  # were repeated identifiers
+        ([*(f"{i}.5 kΩ" for i in range(60)), "err", "err 2"], "numbers with the unit kΩ, such as '0.5 kΩ'"),
+        ([f"{i}.5 m/s^2" for i in range(60)], r"numbers with the unit m/s\^2"),
+        ([f"{i}.5% RH" for i in range(60)], "numbers with the unit % RH"),
+        ([f"{i} bar(g)" for i in range(60)], r"numbers with the unit bar\(g\)"),
+        (
+            [f"2024-01-{1 + i // 4:02d} 0{i % 4}:00:00 CET" for i in range(80)],
+            "dates, such as '2024-01-01 00:00:00 CET'",
+        ),
+        ([f"2024-01-{1 + i // 4:02d} 0{i % 4}:00:00,125" for i in range(80)], "dates, .*pandas.to_datetime, to one"),
+        ([f"202401{1 + i // 4:02d}T0{i % 4}0000Z" for i in range(80)], "dates, such as '20240101T000000Z'"),
         (["12/11/2024", "1/2/2023"], "dates, such as '12/11/2024'.*to_datetime"),
         (["12/11/2024 10:30", "1/2/2023 9:05"], "dates"),
         (
@@ -68,6 +78,7 @@ def test_columns_in_the_same_notation_share_a_sentence():
         [True, "3,14"],
         [" ", None],
         ["1", "2", "3+", "2"],  # too few numbers to be measurements
+        [f"{i}{letter}" for i in range(30) for letter in "ABCDEF"],  # seats
         [*map(str, range(30)), "13a", "V2", "x", "y", "z", "w"],  # codes
     ],
 )

@@ -36,10 +36,19 @@ _NOTATIONS = (
         "dates",
         "convert them with pandas.to_datetime(..., dayfirst=True), or dayfirst=False if the month comes first",
     ),
+    (
+        rf"{_ISO_DAY}[ T]{_DAY}:[0-9:.,]+ ?(?:[A-Z]{{1,5}}|[+-][0-9]{{1,2}})?|[0-9]{{8}}T[0-9]{{6}}Z?",
+        r"[A-Z]{2,5}$|,|[+-][0-9]{1,2}$|^[0-9]{8}T",
+        "dates",
+        "convert them with pandas.to_datetime, to one time zone",
+    ),
 )
 """What every text matches, what some contain, what they are, and what to do."""
 
-_WITH_UNIT = rf"^{_NUMBER}\s*([A-Za-zµ°][A-Za-zµ°²³/]{{0,5}})$"
+_WITH_UNIT = rf"^{_NUMBER}\s*([^\W\d_]\S{{0,9}}|[°%]\S{{0,9}}|% [A-Z]{{2}})$"
+_LEAST_WITH_UNIT = 0.9
+"""Share of the different texts that have the unit; others may tell of errors."""
+
 _WITH_OTHERS = "numbers and a few other texts"
 _FIRST_CELLS = 100
 
@@ -123,7 +132,8 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
     if (unit := _unit(first)) is not None:
         texts = _distinct(column)
         if len(texts) >= LEAST_NUMBERS and _unit(texts) == unit:
-            return f"numbers with the unit {unit}", "remove the unit", texts.iloc[0][:60]
+            example = texts[texts.str.endswith(unit)].iloc[0][:60]
+            return f"numbers with the unit {unit}", "remove the unit", example
     if 2 * first.str.fullmatch(PLAIN_NUMBER).sum() > len(first):
         texts = _distinct(column)
         others = texts[~texts.str.fullmatch(PLAIN_NUMBER)]
@@ -133,9 +143,10 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
 
 
 def _unit(texts: pd.Series[str]) -> str | None:
-    """Return the unit behind the number in each text; None if it is not the same in all."""
+    """Return the unit behind the numbers in almost all texts; None if there is none, or more than one."""
     units = texts.str.extract(_WITH_UNIT, expand=False)
-    return str(units.iloc[0]) if len(units) and units.notna().all() and units.nunique() == 1 else None
+    found = units.dropna().unique()
+    return str(found[0]) if len(found) == 1 and units.notna().mean() >= _LEAST_WITH_UNIT else None
 
 
 def _distinct(column: pd.Series[Any]) -> pd.Series[str]:
