@@ -114,7 +114,7 @@ def score(
         )
         tell_of_model(predictor, quiet=quiet)
         for run in (folder, against):
-            if learned := 0 if run is None else _count_learned(Path(run), frame, y):
+            if not quiet and run is not None and (learned := _count_learned(Path(run), frame, y)):
                 what = "the run" if against is None else str(run)
                 text = f"{learned} of {counted(scores.n_rows, 'row')} are among those that {what} has learned from"
                 say(quiet, f"Note: {text}, so its scores are too good. Score rows that it has not seen.")

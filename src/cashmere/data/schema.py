@@ -44,6 +44,8 @@ LEAST_NUMBERS, MOST_OTHERS = 10, 5
 _OTHERS_SHARE = 0.05
 """Most cells with several such texts: a column that is read as numbers no longer tells them apart."""
 
+_FIRST_DATES = 100
+
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(?:/[A-Za-z0-9_+-]{1,32}){0,3}")
 """What names of time zones look like: no path to another file."""
 
@@ -440,15 +442,15 @@ class TableSchema:
                     "as input."
                 )
             known = {column.name for column in self.columns}
-            if not known.isdisjoint(frame.columns) and not known.issuperset(frame.columns):
-                strange = [name for name in frame.columns if name not in known]
+            strange = [name for name in frame.columns if name not in known]
+            if len(strange) == len(self.columns):
+                return [(c, frame.iloc[:, i]) for i, c in enumerate(self.columns) if c.dropped is None]
+            if strange:
                 names, own = (first_of(each, most=_NAMES_SHOWN) for each in (strange, list(frame.columns)))
                 raise SchemaError(
                     f"The table has the columns {own}, but {estimator} has learned from 0 to {len(known) - 1}, so that "
                     f"{names} may be any of these. Give the columns their names in training, or pass an array."
                 )
-            if known.isdisjoint(frame.columns):
-                return [(c, frame.iloc[:, i]) for i, c in enumerate(self.columns) if c.dropped is None]
         present = set(frame.columns)
         missing = [column.name for column in self.used if column.name not in present]
         if missing:
@@ -1045,10 +1047,11 @@ def _is_text_in_utc(series: pd.Series[Any]) -> bool:
     """Return whether all dates are texts that end in an offset of zero."""
     if not (pd.api.types.is_object_dtype(series.dtype) or pd.api.types.is_string_dtype(series.dtype)):
         return False
-    texts = series[_present(series)].astype(object)
-    if not isinstance(texts.iloc[0], str) or not are_in_utc(texts.iloc[:1].str.strip()).all():
-        return False
-    return pd.api.types.infer_dtype(texts) == "string" and bool(are_in_utc(texts.drop_duplicates().str.strip()).all())
+    for part in (series.head(_FIRST_DATES), series):  # the first cells tell that most columns are not
+        texts = part[_present(part)].astype(object).drop_duplicates()
+        if len(texts) and not (pd.api.types.infer_dtype(texts) == "string" and are_in_utc(texts.str.strip()).all()):
+            return False
+    return True
 
 
 def _is_zone(name: str) -> bool:
