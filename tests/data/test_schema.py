@@ -501,3 +501,10 @@ def test_missing_columns_are_told_from_those_in_another_spelling():
     schema = infer_schema(pd.DataFrame({"my col": [1, 2, 3], "b": [1, 4, 3]}))
     with pytest.raises(SchemaError, match=r"Add or rename columns: 'my col' is perhaps 'My Col '\."):
         schema.code(pd.DataFrame({"My Col ": [1], "c": [1]}))
+
+
+@pytest.mark.parametrize("found", ["fixed_acidity", "Fixed Acidity", "fixed\nacidity", "fixed\xa0acidity"])
+def test_blanks_and_punctuation_do_not_hide_a_missing_column(found):
+    schema = infer_schema(pd.DataFrame({"fixed acidity": [1, 2, 3], "%": [1, 4, 3]}))
+    with pytest.raises(SchemaError, match=r"rename columns: 'fixed acidity' is perhaps '[^']*'\."):
+        schema.code(pd.DataFrame({found: [1], "!": [1]}))

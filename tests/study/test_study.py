@@ -282,6 +282,7 @@ def test_class_that_does_not_take_the_space_is_an_error():
         (SPACE, {"seed": "1"}, "seed must be a whole number"),
         (SPACE, {"seed": -1}, "seed must be a whole number"),
         (SPACE, {"metric": "brier"}, "metric must be a Metric.*get_metric"),
+        (SPACE, {"warm_start": [{"x": 0.5}]}, "warm_start must be configurations.*makes one from a dict"),
     ],
 )
 def test_what_no_study_can_be_made_of_is_refused(space, options, text):

@@ -454,8 +454,8 @@ class TableSchema:
         present = set(frame.columns)
         missing = [column.name for column in self.used if column.name not in present]
         if missing:
-            alike = {name.strip().casefold(): name for name in map(str, frame.columns)}
-            pairs = ((name, alike.get(name.strip().casefold())) for name in missing)
+            alike = {_spelling(name): name for name in map(str, frame.columns)}
+            pairs = ((name, alike.get(_spelling(name))) for name in missing)
             spelt = [f"{name!r} is perhaps {other!r}" for name, other in pairs if other is not None][:_NAMES_SHOWN]
             lacked, own = (first_of(names, most=_NAMES_SHOWN) for names in (missing, list(frame.columns)))
             raise SchemaError(
@@ -464,6 +464,11 @@ class TableSchema:
                 column=missing[0],
             )
         return [(column, frame[column.name]) for column in self.used]
+
+
+def _spelling(name: str) -> str:
+    """Return what remains of a name if case, blanks, line breaks and punctuation do not matter."""
+    return "".join(letter for letter in name if letter.isalnum()).casefold() or name
 
 
 def _each_column(work: Callable[[int], _Found], n_columns: int, *, n_rows: int) -> list[_Found]:

@@ -156,6 +156,14 @@ class Study:
         self.space = space.space if isinstance(space, SpaceEncoder) else space
         if not isinstance(self.space, ConfigurationSpace):
             raise InvalidParameterError("space", space, "a ConfigSpace.ConfigurationSpace")
+        for configuration in warm_start:
+            if not isinstance(configuration, Configuration):
+                raise InvalidParameterError(
+                    "warm_start",
+                    configuration,
+                    "configurations of the space",
+                    "ConfigSpace.Configuration(space, values=...) makes one from a dict.",
+                )
         self.strategy = make_strategy(strategy, space)
         if metric is not None and isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(metric)
