@@ -223,7 +223,7 @@ def test_ensemble_is_retrained_on_newer_rows(run, table, tmp_path):
     newer = pd.read_csv(table).sample(160, random_state=2).assign(comment="new")
     newer.to_csv(tmp_path / "newer.csv", index=False)
     output = cashmere("retrain", run, tmp_path / "newer.csv", "--out", tmp_path / "new", "--workers", 1)
-    assert "1 column that the run does not know left out: comment." in output
+    assert "1 column that the run does not know left out: 'comment'." in output
     n_members = len(json.loads((run / "model" / "manifest.json").read_text())["ensemble"]["members"])
     assert f"{n_members} trial" in output and "Report: " in output
     assert "Note: the trials are members of an earlier run. To search on: cashmere resume" in " ".join(output.split())

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cashmere.base.text import counted
+from cashmere.base.text import counted, first_of
 from cashmere.cli.app import app
 from cashmere.cli.searching import expect_trials, make_progress, seconds_since_start, tell
 from cashmere.cli.terminal import (
@@ -73,7 +73,7 @@ def retrain(
         weights = earlier.weights_in(frame) if sample_weight is None else sample_weight
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
         if unknown := earlier.unknown_in(frame, weights=weights):
-            names = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
+            names = first_of(unknown, most=_NAMED)
             say(quiet, f"{counted(len(unknown), 'column')} that the run does not know left out: {names}.")
         given: list[Any] = [y, frame]
         del frame, y  # so that the run holds the only references, and can free their memory early
