@@ -62,6 +62,30 @@ def test_one_column_of_two_classes_is_what_the_metric_needs(write, metric, expec
         assert first["target"].tolist() == [0.8, 0.3, 0.5]
 
 
+@pytest.mark.parametrize(
+    ("labels", "shown", "expected"),
+    [
+        (["no", "yes"], ["no", "no", "no"], ["no", "yes", "no"]),
+        (["no", "yes"], ["maybe", "no", "no"], [0.2, 0.7, 0.5]),
+        ([0, 1], [0, 1, 0], [0, 1, 0]),
+        ([0.0, 1.0], [1, 0, 0], [0, 1, 0]),
+        ([0, 1], [0, 0, 0], [0.2, 0.7, 0.5]),
+        ([0, 1], [1.0, 0.5, 0.0], [0.2, 0.7, 0.5]),
+    ],
+)
+def test_a_sample_that_shows_classes_gets_classes(write, labels, shown, expected):
+    p = np.array([[0.8, 0.2], [0.3, 0.7], [0.5, 0.5]])
+    sample = pd.DataFrame({"id": ["007", "=b", "-3"], "target": shown})
+    assert write(sample, model(np.array(labels)), p)["target"].tolist() == expected
+
+
+def test_whole_numbers_are_written_as_in_the_sample(write):
+    p = np.array([[0.8, 0.2], [0.3, 0.7], [0.5, 0.5]])
+    for shown, dtype in ((0, "int64"), (0.5, "float64")):
+        found = write(pd.DataFrame({"target": [shown] * 3}), model(np.array([0.0, 1.0]), "accuracy"), p)
+        assert found["target"].dtype == dtype
+
+
 def test_values_and_labels_of_several_classes_have_one_column(write):
     sample = pd.DataFrame({"id": ["007", "=b", "-3"], "y": 0})
     assert write(sample, model())["y"].tolist() == ["C", "D", "CL"]
@@ -81,7 +105,12 @@ def test_without_a_common_column_rows_stay_in_order(write):
         ({"id": ["007", "=b"], "y": 0}, "other rows than the table: 2 rows, the table 3. Predict"),
         ({"y": [0, 0]}, "has 2 rows, but the table has 3"),
         ({"id": ["007", "=b", "-3"]}, "has 0 columns that the table lacks. Expected one column for the predictions"),
-        ({"id": ["007", "=b", "-3"], "C": 0, "D": 0, "E": 0}, "or one for each class: 'C', 'CL', 'D'"),
+        (
+            {"id": ["007", "=b", "-3"], "C": 0, "D": 0, "E": 0},
+            "lacks 'CL', but has 'E'. .* each class: 'C', 'CL', 'D'",
+        ),
+        ({"id": ["007", "=b", "-3"], "C": 0, "D": 0}, "lacks 'CL'. Expected one column"),
+        ({"id": ["007", "=b", "-3"], "a": 0, "b": 0}, "has 2 columns that the table lacks: 'a', 'b'. Expected"),
     ],
 )
 def test_samples_of_something_else_are_refused(write, sample, words):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ def like_sample(
     Columns of the sample that the table has identify its rows, and are copied as the table writes them. The others are
     predictions: a column per class if they are called like the classes, also with the same letters before each; or one
     column, with the probability of the positive one of two classes if the metric of the run is computed from
-    probabilities, and with the prediction itself otherwise.
+    probabilities and the sample does not show classes there, and with the prediction itself otherwise.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def like_sample(
     target = str(predictor.information.get("target"))
     identifiers = [name for name in names if name in frame.columns and name != target]
     others = [name for name in names if name not in identifiers]
-    columns = _predicted(sample, others, predictor, predictions, probabilities)
+    columns = _predicted(sample, wanted[others], predictor, predictions, probabilities)
     kept = written_columns(table, frame, identifiers)
     rows = _rows(sample, written_columns(sample, wanted, identifiers), kept, len(wanted))
     written = {name: kept[name].to_numpy() for name in identifiers} | columns
@@ -67,12 +68,13 @@ def like_sample(
 
 def _predicted(
     sample: Path,
-    names: Sequence[str],
+    wanted: pd.DataFrame,
     predictor: Predictor,
     predictions: AnyArray,
     probabilities: Float64 | None,
 ) -> dict[str, AnyArray]:
-    """Return the predictions for each of these columns."""
+    """Return the predictions for each of these columns of the sample."""
+    names = [str(name) for name in wanted.columns]
     labels = [] if probabilities is None else [label_text(label) for label in predictor.classes_]
     if probabilities is not None and len(names) == len(labels):
         place = {label: k for k, label in enumerate(labels)}
@@ -81,15 +83,37 @@ def _predicted(
             if names[0].endswith(label) and {before + each for each in labels} == set(names):
                 return {name: probabilities[:, place[name[len(before) :]]] for name in names}
     if len(names) == 1:
-        metric = METRICS.get(str(predictor.information.get("metric")))
-        if probabilities is not None and len(labels) == 2 and metric is not None and metric.needs == "probabilities":
-            return {names[0]: probabilities[:, predictor.target.positive]}
-        return {names[0]: predictions}
-    found = f"{counted(len(names), 'column')} that the table lacks" + (
+        column, metric = wanted.iloc[:, 0], METRICS.get(str(predictor.information.get("metric")))
+        is_scored_by_probability = metric is not None and metric.needs == "probabilities"
+        if probabilities is None or len(labels) != 2 or not is_scored_by_probability or _shows_classes(column, labels):
+            return {names[0]: _as_written(predictions, column)}
+        return {names[0]: probabilities[:, predictor.target.positive]}
+    found = f"{sample} has {counted(len(names), 'column')} that the table lacks" + (
         f": {first_of(names, most=_NAMED)}" if names else ""
     )
+    if lacking := [label for label in labels if label not in names]:
+        strange = [name for name in names if name not in labels]
+        if len(lacking) < len(labels):
+            found = f"{sample} lacks {first_of(lacking, most=_NAMED)}" + (
+                f", but has {first_of(strange, most=_NAMED)}" if strange else ""
+            )
     classes = f", or one for each class: {first_of(labels, most=_NAMED)}" if labels else ""
-    raise DataError(f"{sample} has {found}. Expected one column for the predictions{classes}.")
+    raise DataError(f"{found}. Expected one column for the predictions{classes}.")
+
+
+def _shows_classes(column: pd.Series[Any], labels: Sequence[str]) -> bool:
+    """Return whether a column of a sample holds classes: a single number might also stand for a probability."""
+    shown = {_identifier(value) for value in column.dropna().unique()}
+    is_text = not pd.api.types.is_numeric_dtype(column.dtype)
+    return bool(shown) and shown <= {_identifier(label) for label in labels} and (is_text or len(shown) > 1)
+
+
+def _as_written(predictions: AnyArray, column: pd.Series[Any]) -> AnyArray:
+    """Return whole predictions without decimals if the column of the sample has none."""
+    is_whole = pd.api.types.is_integer_dtype(column.dtype) and np.issubdtype(predictions.dtype, np.floating)
+    if is_whole and np.isfinite(predictions).all() and (predictions == np.round(predictions)).all():
+        return predictions.astype(np.int64)
+    return predictions
 
 
 def _rows(sample: Path, wanted: pd.DataFrame, kept: pd.DataFrame, n_wanted: int) -> AnyArray:

@@ -693,10 +693,13 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
     return replace(found, function=_OfFirstClass(found.function)) if is_of_one and positive == 0 else found
 
 
-_INSTEAD = dict.fromkeys(
-    ("msle", "mean_squared_log_error", "neg_mean_squared_log_error"), "Choose rmsle, its square root."
-) | dict.fromkeys(
-    ("cohen_kappa", "kappa", "map", "ndcg"), "In Python, pass your own function, see metric_from_callable."
+_INSTEAD = (
+    dict.fromkeys(("msle", "mean_squared_log_error", "neg_mean_squared_log_error"), "Choose rmsle, its square root.")
+    | dict.fromkeys(
+        ("cohen_kappa", "kappa"),
+        "Choose quadratic_kappa, or, in Python, pass your own function: see metric_from_callable.",
+    )
+    | dict.fromkeys(("map", "ndcg"), "In Python, pass your own function, see metric_from_callable.")
 )
 """What to do instead of some metrics that there are not, as sentences."""
 
