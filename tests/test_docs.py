@@ -76,7 +76,8 @@ def test_example_runs_and_prints(example, tmp_path):
         [sys.executable, "-W", "error", str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert finished.returncode == 0, finished.stderr
-    assert finished.stderr == ""
+    # On a busy machine, Dask notes that its workers take long to end.
+    assert [line for line in finished.stderr.splitlines() if " - distributed.nanny - " not in line] == []
     assert len(finished.stdout.splitlines()) >= 3
 
 
