@@ -180,6 +180,25 @@ def test_decision_threshold_decides_the_predictions(table, tmp_path):
 
 
 @pytest.mark.long
+def test_decision_threshold_reaches_a_rate(table, tmp_path):
+    folder, refined, output = tmp_path / "run", tmp_path / "refined", tmp_path / "out.csv"
+    options = ("--target", "target", "--budget", "2trials", "--resampling", "3fold", "--workers", 1, "--out", folder)
+    options = (*options, "--pos-label", "bad")
+    shown = cashmere("fit", table, *options, "--decision-threshold", "sensitivity>=0.9")
+    assert re.search(r"bad from a probability of 0\.\d+ \(for recall>=0\.9; balanced_accuracy", shown)
+    assert "chosen for recall&gt;=0.9 on validation rows" in (folder / "report.html").read_text()
+    cashmere("refine", folder, "--decision-threshold", "precision>=0.5", "--out", refined)
+    found = {}
+    for run in (folder, refined):
+        cashmere("predict", run, table, "-o", output)
+        found[run] = pd.read_csv(output)["prediction"] == "bad"
+    is_bad = pd.read_csv(table)["target"] == "bad"
+    assert found[folder][is_bad].mean() > 0.85
+    assert 0 < found[refined].mean() < 0.8 * found[folder].mean()
+    assert is_bad[found[refined]].mean() > 0.45
+
+
+@pytest.mark.long
 def test_positive_class_may_be_the_first(table, tmp_path):
     folder, output = tmp_path / "run", tmp_path / "out.csv"
     options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder)

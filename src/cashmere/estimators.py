@@ -434,12 +434,14 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         Numeric columns in which the prediction, or the probability of ``classes_[1]``, may only increase (1) or only
         decrease (-1), as in ``{"age": 1, "price": -1}``. Algorithms that cannot guarantee this are left out
         (docs/running.md#monotone-columns).
-    decision_threshold : {"auto", "tune", "none"} or float
+    decision_threshold : {"auto", "tune", "none"}, str such as "recall>=0.95", or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds on out-of-fold predictions, for
         the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help
         on rows not used to choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
         except accuracy; ``"none"`` predicts the most probable class. A number t, for two classes only, predicts the
-        positive class where its probability is at least t. `predict_proba` does not depend on it.
+        positive class where its probability is at least t. A rate (``"recall>=0.95"``, ``"specificity>=0.9"`` or
+        ``"precision>=0.8"``), for two classes only, chooses t so that it is reached on out-of-fold predictions, with as
+        few errors of the other kind as possible. `predict_proba` does not depend on it.
     pos_label : label, optional
         Which of two classes is the positive one, whose F1, average precision and threshold are meant; by default
         ``classes_[1]``, the second in sorted order. The order of `classes_` does not depend on it.

@@ -45,7 +45,9 @@ def history(n: int, n_rows: int = 200, noise: float = 0.3) -> tuple[History, np.
     return observed(second, rng.random(n)), y
 
 
-def builder(y, method="selection", metric="log_loss", has_model=lambda number: True, decision_threshold="auto"):
+def builder(
+    y, method="selection", metric="log_loss", has_model=lambda number: True, decision_threshold="auto", positive=1
+):
     return EnsembleBuilder(
         method=method,
         size=10,
@@ -54,6 +56,7 @@ def builder(y, method="selection", metric="log_loss", has_model=lambda number: T
         seed=0,
         has_model=has_model,
         decision_threshold=decision_threshold,
+        positive=positive,
     )
 
 
@@ -366,6 +369,21 @@ def test_given_threshold_is_used_and_judged():
     np.testing.assert_allclose(fixed.thresholds, [0.9, 0.1])
     assert fixed.decision_gain == pytest.approx(plain.loss - fixed.loss)
     assert fixed.decision_gain > 0.1
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+def test_threshold_reaches_the_rate_that_is_wanted(positive):
+    whole, y = imbalanced(3)
+    chosen = builder(y, decision_threshold="recall>=0.9", positive=positive)
+    chosen.update(whole)
+    numbers = chosen.ensemble.members
+    combined = chosen.ensemble.combine([o.predictions for o in whole if o.trial.number in numbers])
+    called = decide(combined, chosen.thresholds) == positive
+    assert 0.9 <= called[y == positive].mean() < 0.95
+    assert not chosen.tunes_thresholds
+    assert chosen.wanted_rate == "recall>=0.9"
+    chosen.cross_fit(whole)
+    assert chosen.decision_gain is not None
 
 
 def test_choice_that_is_stopped_leaves_the_one_before():

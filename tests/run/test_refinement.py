@@ -147,9 +147,7 @@ def test_another_threshold_keeps_the_ensemble(folder, tmp_path):
     assert len(refined.front) == 1 and refined.front["chosen"].all()
     assert not after.information["decision"]["tuned"]
     for wrong in (1.5, "often"):
-        with pytest.raises(
-            InvalidParameterError, match="decision_threshold must be 'auto', 'tune', 'none' or a number"
-        ):
+        with pytest.raises(InvalidParameterError, match="decision_threshold must be 'auto', 'tune', 'none', a number"):
             refine_run(folder, decision_threshold=wrong, out=tmp_path / "none")
     assert not (tmp_path / "none").exists()
 

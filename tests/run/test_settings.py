@@ -13,6 +13,7 @@ import typer
 
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.cli import app
+from cashmere.data.task import TaskType
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.records.budget import Budget
 from cashmere.records.order import Order
@@ -177,3 +178,17 @@ def test_gaps_are_durations_or_numbers(given, read):
 def test_what_is_no_gap_is_refused(given):
     with pytest.raises(InvalidParameterError, match="gap must be a positive number, or a time such as '28d'"):
         RunSettings.from_parameters(AutoClassifier(gap=given).get_params(deep=False), time="day")
+
+
+@pytest.mark.parametrize("threshold", ["f1>=0.5", "recall>=95", "recall", 1.0, None, True])
+def test_thresholds_that_decide_nothing_are_refused(threshold):
+    with pytest.raises(InvalidParameterError, match=r"a rate such as 'recall>=0\.9'; got .* Rates are recall, "):
+        RunSettings(budget=Budget(trials=1), decision_threshold=threshold)
+
+
+def test_rates_are_those_of_two_classes():
+    settings = RunSettings(budget=Budget(trials=1), decision_threshold="recall>=0.9")
+    settings.check_task(TaskType.BINARY)
+    for task, expected in ((TaskType.MULTICLASS, "for more than two classes"), (TaskType.REGRESSION, "for regression")):
+        with pytest.raises(InvalidParameterError, match=expected):
+            settings.check_task(task)

@@ -32,7 +32,8 @@ def refine(
         str | None,
         typer.Option(
             metavar="NAME|NUMBER",
-            help="How to decide classes: auto, tune, none, or a probability (default: as in the run).",
+            help="How to decide classes: auto, tune, none, a probability, or a rate such as 'recall>=0.95' (default: "
+            "as in the run).",
         ),
     ] = None,
     deployable: Annotated[

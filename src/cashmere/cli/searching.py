@@ -135,7 +135,8 @@ def fit(
         str,
         typer.Option(
             metavar="NAME|NUMBER",
-            help="How to decide between classes: auto, tune, none, or a threshold for the positive of two.",
+            help="How to decide between classes: auto, tune, none; of two, also a threshold for the positive one, or a "
+            "rate to reach, such as 'recall>=0.95'.",
         ),
     ] = "auto",
     pos_label: Annotated[

@@ -24,6 +24,7 @@ from cashmere.ensembles import (
 from cashmere.ensembles.calibration import Calibration, can_calibrate, choose_calibration
 from cashmere.ensembles.conformal import ConformalScores, scores_of
 from cashmere.ensembles.limits import Allowed, Limit, allowed_within
+from cashmere.ensembles.operating_point import OperatingPoint
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.ensembles.stopping import Stop, StoppedError, go_on_unless, never
 from cashmere.ensembles.threshold import as_certain, decide, tune_thresholds
@@ -123,10 +124,10 @@ class EnsembleBuilder:
         self._decision_threshold = decision_threshold
         self.decision_metric = metric if metric.needs == "labels" else METRICS["balanced_accuracy"]
         self.thresholds: Float64 | None = None
+        self._positive = positive
+        self._wanted = OperatingPoint.parse(decision_threshold) if isinstance(decision_threshold, str) else None
         if not isinstance(decision_threshold, str):
-            self.thresholds = np.array([1 - decision_threshold, decision_threshold])
-            if positive == 0:  # `decide` gives a tie to the second class, and it belongs to the first
-                self.thresholds = np.array([decision_threshold, np.nextafter(1 - decision_threshold, 1)])
+            self.thresholds = self._of_positive(decision_threshold)
         self.decision_gain: float | None = None
         # Without thresholds, only the metric itself looks for a rare class.
         is_decided = self.decides_by_threshold or metric == METRICS["accuracy"]
@@ -372,8 +373,19 @@ class EnsembleBuilder:
 
     @property
     def tunes_thresholds(self) -> bool:
-        """Whether thresholds, if there are any, are tuned rather than given."""
-        return isinstance(self._decision_threshold, str)
+        """Whether thresholds, if there are any, are tuned for a metric, rather than given or chosen for a rate."""
+        return isinstance(self._decision_threshold, str) and self._wanted is None
+
+    @property
+    def wanted_rate(self) -> str | None:
+        """The rate that the threshold should reach, such as ``"recall>=0.95"``, if one was given."""
+        return None if self._wanted is None else str(self._wanted)
+
+    def _of_positive(self, threshold: float) -> Float64:
+        """Return the thresholds of two classes from that of the positive one."""
+        if self._positive == 0:  # `decide` gives a tie to the second class, and it belongs to the first
+            return np.array([threshold, np.nextafter(1 - threshold, 1)])
+        return np.array([1 - threshold, threshold])
 
     def _thresholds(
         self,
@@ -383,8 +395,14 @@ class EnsembleBuilder:
     ) -> tuple[Float64 | None, float | None]:
         """Return the thresholds for predictions of an ensemble, and their gain."""
         if not self.tunes_thresholds:
-            before, after = (self._decided_loss(combined, pool, t) for t in (None, self.thresholds))
-            return self.thresholds, before - after
+            thresholds = self.thresholds
+            if self._wanted is not None:
+                p, is_positive = combined[:, self._positive], pool.y == self._positive
+                if is_positive.all() or not is_positive.any():
+                    return None, None
+                thresholds = self._of_positive(self._wanted.threshold(p, is_positive, pool.weight))
+            before, after = (self._decided_loss(combined, pool, t) for t in (None, thresholds))
+            return thresholds, before - after
         found = tune_thresholds(
             combined,
             pool.y,

@@ -243,5 +243,8 @@ class FinishedRun:
         pairs, joint = ([pairs[self.positive]], "from a probability of ") if len(pairs) == 2 else (pairs, "")
         shown = [f"{clean_text(label, _NAME_LIMIT)} {joint}{t:.3g}" for label, t in pairs]
         more = ", ..." if len(shown) > _NAMED else ""
-        gained = "" if decision["gain"] is None else f" ({decision['metric']} better by {decision['gain']:.4f})"
-        return f"Decision threshold: {', '.join(shown[:_NAMED])}{more}{gained}\n"
+        reasons = [f"for {decision['wanted']}"] if decision.get("wanted") else []
+        if (gain := decision["gain"]) is not None:
+            reasons.append(f"{decision['metric']} {'worse' if gain < 0 else 'better'} by {abs(gain):.4f}")
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        return f"Decision threshold: {', '.join(shown[:_NAMED])}{more}{why}\n"

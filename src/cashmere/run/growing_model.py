@@ -197,6 +197,7 @@ class GrowingModel:
             "thresholds": None if builder.thresholds is None else builder.thresholds.tolist(),
             "gain": builder.decision_gain,
             "tuned": builder.tunes_thresholds,
+            "wanted": builder.wanted_rate,
         }
 
     def joined_losses(self, history: History) -> JoinedLossesFact | None:

@@ -131,7 +131,7 @@ def refine_run(
         are left out, with a warning.
     ensemble : {"selection", "bagging", "stacking", "best"}, optional
         How members are chosen and combined. Limits require ``"selection"``, which is the default.
-    decision_threshold : {"auto", "tune", "none"} or float, optional
+    decision_threshold : {"auto", "tune", "none"}, str such as "recall>=0.95", or float, optional
         How classes are decided, as in a search; by default as in that of the run. With nothing else but `refit`, no
         smaller ensembles are sought: the ensemble is the one that the search ended with, if it had time for its last
         step and no limit of latency, which has to be given again.

@@ -22,6 +22,7 @@ from cashmere.data.monotone import read_monotone
 from cashmere.data.row_structure import StructureKind
 from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
+from cashmere.ensembles.operating_point import RATES, OperatingPoint
 from cashmere.evaluation.metrics import Metric, metric_from_callable
 from cashmere.exceptions import (
     IncompatibleParametersError,
@@ -229,11 +230,12 @@ class RunSettings:
         Weight of the rows of each class in fits and losses; see `weights_of_rows`.
     monotone : tuple of str such as "age+"
         Numeric columns in which predictions may only increase (``+``) or only decrease (``-``).
-    decision_threshold : {"auto", "tune", "none"} or float
+    decision_threshold : {"auto", "tune", "none"}, str such as "recall>=0.95", or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds for the metric, or for balanced
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
         except accuracy, for which it gains nothing; ``"none"`` predicts the most probable class. A number t in (0, 1),
-        for two classes only, predicts the positive class where its probability is at least t.
+        for two classes only, predicts the positive class where its probability is at least t. A rate, for two classes
+        only, chooses t so that the recall, specificity or precision reaches this level, see `OperatingPoint`.
     pos_label : str, bool, int, float or None
         The positive one of two classes, that of F1, average precision and a given threshold; by default the second.
     fold_racing : {"none", "forgiving"}
@@ -323,10 +325,14 @@ class RunSettings:
         if self.repeats != "auto" and not (is_count and 0 <= int(self.repeats) <= _MOST_REPEATS):
             raise InvalidParameterError("repeats", self.repeats, f"'auto' or a whole number from 0 to {_MOST_REPEATS}")
         threshold = self.decision_threshold
-        is_number = isinstance(threshold, int | float)
-        if not (0 < threshold < 1 if is_number else threshold in _DECISIONS):  # type: ignore[operator]
-            expected = "'auto', 'tune', 'none' or a number between 0 and 1"
-            raise InvalidParameterError("decision_threshold", threshold, expected)
+        if not (
+            0 < threshold < 1
+            if isinstance(threshold, int | float)
+            else threshold in _DECISIONS or (isinstance(threshold, str) and OperatingPoint.parse(threshold))
+        ):
+            expected = "'auto', 'tune', 'none', a number between 0 and 1, or a rate such as 'recall>=0.9'"
+            advice = f"Rates are {', '.join(RATES[:-1])} and {RATES[-1]}, each with a level between 0 and 1."
+            raise InvalidParameterError("decision_threshold", threshold, expected, advice)
         if self.fold_racing not in FOLD_RACING:
             raise InvalidParameterError("fold_racing", self.fold_racing, "'none' or 'forgiving'")
         self._check_structure()
@@ -469,7 +475,7 @@ class RunSettings:
         threshold = self.decision_threshold
         if task_type is TaskType.REGRESSION and threshold not in ("auto", "none"):
             raise InvalidParameterError("decision_threshold", threshold, "'auto' or 'none' for regression")
-        if task_type is TaskType.MULTICLASS and not isinstance(threshold, str):
+        if task_type is TaskType.MULTICLASS and threshold not in _DECISIONS:
             expected = "'auto', 'tune' or 'none' for more than two classes"
             raise InvalidParameterError("decision_threshold", threshold, expected)
         if self.monotone and task_type is TaskType.MULTICLASS:

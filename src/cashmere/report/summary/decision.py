@@ -26,5 +26,6 @@ def decision_section(facts: RunFacts, target: Mapping[str, Any]) -> dict[str, An
         "gain": gain,
         "size": None if gain is None else abs(gain),
         "tuned": decision.get("tuned") is True,
+        "wanted": one_line(decision.get("wanted")),
         "thresholds": [{"label": shown_name(label), "threshold": threshold} for label, threshold in of_classes],
     }
