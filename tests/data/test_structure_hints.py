@@ -23,6 +23,14 @@ def test_dates_are_named():
     assert text.startswith("Columns 'day', 'other' hold dates.") and "time='day'" in text and "groups" not in text
 
 
+def test_dates_of_birth_do_not_order_rows():
+    born = pd.date_range("1930-01-01", periods=N, freq="90D")
+    text = hint(born=born, seen=pd.date_range("2024-01-01", periods=N), entered=pd.date_range("2010-01-01", periods=N))
+    assert "Columns 'born', 'seen', 'entered' hold dates." in text
+    assert "give the dates of the rows, perhaps time='seen' (--time)" in text
+    assert "give time='born' (--time)" in hint(born=born)
+
+
 @pytest.mark.parametrize(
     ("name", "values"),
     [

@@ -73,9 +73,12 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
         )
     sentences = []
     if dates:
+        # Dates of birth spread over a much longer time than the rows.
+        nearest = min(dates, key=lambda name: _range(coded.values[:, position_of[f"{name}.days_since_1970"]]))
+        those = "" if len(dates) == 1 else "the dates of the rows, perhaps "
         sentences.append(
             f"{columns_hold(dates)} dates. If later rows are to be predicted, random folds let models see the future, "
-            f"and scores are too good: give time={dates[0]!r} (--time). Only its parts that recur, such as the "
+            f"and scores are too good: give {those}time={nearest!r} (--time). Only its parts that recur, such as the "
             "weekday, are then features; of a copy, all parts."
         )
     if identifiers:
@@ -97,6 +100,11 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
             "(--time)."
         )
     return " ".join(sentences) or None
+
+
+def _range(values: AnyArray) -> float:
+    """Return how far numbers spread."""
+    return float(np.nanmax(values) - np.nanmin(values))
 
 
 def _numbers_rows(column: Column, values: AnyArray) -> bool:
