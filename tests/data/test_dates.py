@@ -13,7 +13,7 @@ from cashmere.data.dates import DateNotation, find_notation, read_dates, read_mo
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.schema import ColumnKind, TableSchema, infer_schema, read_times
 from cashmere.data.unknown_values import unknown_values_hint
-from cashmere.exceptions import ColumnTypeError
+from cashmere.exceptions import ColumnTypeError, SchemaError
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = DateNotation.DAY_FIRST, DateNotation.MONTH_FIRST, DateNotation.YEAR_FIRST
 
@@ -179,6 +179,72 @@ def test_new_rows_are_read_in_the_notation_of_training():
     assert (coded.values[:4] == [2024, 1, 2, 1, 19724]).all() and np.isnan(coded.values[4]).all()
     table = pd.DataFrame({"sold": days.strftime("%d.%m.%Y").where(days.day > 12)}).dropna()
     assert "it had dates such as 01/31/2024 and now has '13.01.2024'" in unknown_values_hint(table, schema.code(table))
+
+
+def reloaded(schema):
+    return TableSchema.from_json(json.loads(json.dumps(schema.to_json())))
+
+
+BIRTHS = pd.date_range("1930-01-01", "1985-12-31", periods=300)
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%y", "%d-%b-%y"])
+def test_the_training_rows_tell_the_century(form):
+    schema = reloaded(infer_schema(pd.DataFrame({"born": BIRTHS.strftime("%d.%m.%Y")})))
+    assert schema.columns[0].years == (1930, 1985)
+    coded = schema.code(pd.DataFrame({"born": BIRTHS.strftime(form)}))
+    np.testing.assert_array_equal(coded.values[:, 0], BIRTHS.year)
+    np.testing.assert_array_equal(coded.values[:, 3], BIRTHS.day_of_week)
+    later = pd.DataFrame({"born": ["29.02.04 10:30", "24.12.2045"]})
+    assert schema.code(later).values[:, 0].tolist() == [2004, 2045]
+
+
+def test_two_digits_are_read_as_in_training_even_beyond_a_century():
+    dates = pd.Series(pd.date_range("1969-01-01", "2068-12-31", periods=400))
+    table = pd.DataFrame({"born": dates.dt.strftime("%d/%m/%y")})
+    schema = infer_schema(table)
+    np.testing.assert_array_equal(schema.code(table).values[:, 0], dates.dt.year)
+
+
+def test_earlier_models_read_two_digits_as_before():
+    description = infer_schema(pd.DataFrame({"born": BIRTHS.strftime("%d.%m.%Y")})).to_json()
+    del description["columns"][0]["years"]
+    coded = TableSchema.from_json(description).code(pd.DataFrame({"born": ["24.12.45"]}))
+    assert coded.values[0, 0] == 2045
+
+
+def test_years_need_dates_and_order():
+    description = infer_schema(pd.DataFrame({"born": BIRTHS, "size": range(300)})).to_json()
+    for position, years in ((0, [1985, 1930]), (0, [1930]), (1, [1930, 1985])):
+        broken = json.loads(json.dumps(description))
+        broken["columns"][position]["years"] = years
+        with pytest.raises(ValueError, match="years"):
+            TableSchema.from_json(broken)
+
+
+@pytest.mark.parametrize("form", ["%m/%d/%Y", "%m.%d.%Y", "%m-%d-%Y 10:30"])
+def test_dates_whose_day_and_month_have_changed_places_are_refused(form):
+    schema = infer_schema(pd.DataFrame({"born": BIRTHS.strftime("%d.%m.%Y")}))
+    table = pd.DataFrame({"born": ["unknown", *BIRTHS.strftime(form)]})
+    with pytest.raises(SchemaError, match=r"'born' had dates with the day first.*, such as 31\.01\.2024, but now day"):
+        schema.code(table)
+
+
+def test_a_few_errors_do_not_change_the_places_of_day_and_month():
+    schema = infer_schema(pd.DataFrame({"born": BIRTHS.strftime("%d.%m.%Y")}))
+    for texts in (
+        ["02/19/1939", "02/03/1945"],  # perhaps an error
+        ["02/19/1939", "02/20/1939", "19/03/1945", "02/03/1945"],  # the last but one is right
+        ["02/19/1939", "02/20/1939", "03/03/1945", "1945-03-02"],  # none is misread
+    ):
+        n_unread = sum(text.startswith(("02/19", "02/20")) for text in texts)
+        assert schema.code(pd.DataFrame({"born": texts})).unseen == {"born": n_unread}
+
+
+def test_years_of_two_digits_beyond_31_are_no_days():
+    assert notation_of(*(f"24.01.{year}" for year in range(30, 80))) is DAY_FIRST
+    assert notation_of(*BIRTHS.strftime("%m/%d/%y")) is MONTH_FIRST
+    assert notation_of(*BIRTHS.strftime("%y/%m/%d")) is None
 
 
 def test_ambiguous_dates_are_named():

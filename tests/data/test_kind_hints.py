@@ -41,6 +41,8 @@ def hint(values) -> str | None:
         ([f"202401{1 + i // 4:02d}T0{i % 4}0000Z" for i in range(80)], "dates, such as '20240101T000000Z'"),
         (["12/11/2024", "1/2/2023"], "dates, such as '12/11/2024'.*to_datetime"),
         (["12/11/2024 10:30", "1/2/2023 9:05"], "dates"),
+        ([f"{year}.01.{1 + year % 28:02}" for year in range(40, 80)], "dates, such as '40.01.13'.*their format"),
+        (["01/02/23", "3/4/24"], "dates, such as '01/02/23'.*their format"),
         (
             [*map(str, range(40)), "unknown", "-"],
             "numbers and a few other texts, such as '-', which are read as missing values: convert",
@@ -56,6 +58,16 @@ def test_other_notations_are_named_with_an_example_and_a_remedy(values, words):
     assert pd.Series([hint(values)]).str.contains(rf"^Column 'column' holds {words}").all()
 
 
+def test_late_years_of_two_digits_are_counted():
+    days = pd.date_range("1945-01-01", periods=60, freq="300D")
+    frame = pd.DataFrame({"born": days.strftime("%d.%m.%y"), "seen": days.strftime("%d-%b-%y"), "size": range(60)})
+    frame.loc[0, "born"] = "24.12.2045"
+    n_late = 2 * int((days.year < 1969).sum()) - 1
+    found = kind_hint(frame, infer_schema(frame))
+    assert found.startswith("Columns 'born', 'seen' hold years of two digits, such as '28.10.45': ")
+    assert f"{n_late} dates are read as 2030 or later. Write years with four digits" in found
+
+
 def test_columns_in_the_same_notation_share_a_sentence():
     frame = pd.DataFrame({"a": ["1,5", "2"], "day": ["1/2/2023", "2/2/2023"], "b": ["x", "y"], "c": ["3,5", "4"]})
     found = kind_hint(frame, infer_schema(frame))
@@ -69,6 +81,9 @@ def test_columns_in_the_same_notation_share_a_sentence():
         ["1;2", "3;4"],
         ["1,2,3", "4,5,6"],
         ["v1.2.2023", "1.2.2024"],
+        ["1.12.20", "1.10.31"],  # versions
+        ["24.12.05", "25.12.29"],
+        ["24.12.2045", "25.12.2045"],
         [3.14, 2.5],
         ["3.14", "2.5"],
         ["2024-12-31", "2023-02-01"],

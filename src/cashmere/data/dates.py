@@ -24,10 +24,11 @@ _CLOCK = (
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})?\Z"
 )
 _END = r"(?:(?P<before_clock>[T ] *)|\s*(?:Z|[+-][0-9]{2}:?[0-9]{2}))?\Z"
-_MONTH_NAME = (
-    r"(?P<name>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
-    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+_MONTH_WORD = (
+    r"Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?"
 )
+_MONTH_NAME = rf"(?P<name>{_MONTH_WORD})"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _CLEAR = (
     rf"^(?P<year>[0-9]{{4}})(?P<mark>[-/.])(?P<month>[0-9]{{1,2}})(?P=mark)(?P<day>[0-9]{{1,2}}){_END}",
@@ -53,6 +54,9 @@ _NO_HOURS = r"[0-9] ?(?:Z|[+-]00:?00)\Z"
 _MOST_AGAINST = 0.1
 """How many dates may be dates in the other order only, as a share of those that are so in the chosen order only."""
 
+_MOST_DAYS = 31
+"""Days of a month."""
+
 _BEGINNING = r"^(?:[0-9]{1,4}[-/. ]|[A-Za-z]{3,9}\.?[ -][0-9])"
 """How every date begins."""
 
@@ -60,6 +64,12 @@ _YEAR_LAST = (
     r"^(?P<first>[0-9]{1,2})(?P<mark>[-/.])(?P<second_number>[0-9]{1,2})(?P=mark)"
     rf"(?P<year>[0-9]{{4}}|[0-9][0-9]){_END}"
 )
+
+_TWO_DIGITS = rf"^[0-9]{{1,2}}(?:-(?i:{_MONTH_WORD})-|[-/.][0-9]{{1,2}}[-/.])[0-9][0-9](?![0-9])"
+"""How dates with a year of two digits begin."""
+
+_LEAST_IN_OTHER_ORDER = 2
+"""Fewer dates that are none in the order of training may be errors of writing."""
 
 
 class DateNotation(StrEnum):
@@ -158,6 +168,82 @@ def are_in_utc(texts: pd.Series[str]) -> BoolArray:
     return texts.astype(object).str.contains(_NO_HOURS).to_numpy(dtype=bool)
 
 
+def have_two_digits(texts: pd.Series[str]) -> BoolArray:
+    """Return in which texts, if they are dates, the year has two digits, shape ``(n_texts,)``.
+
+    Examples
+    --------
+    >>> have_two_digits(pd.Series(["31.12.24", "31-Dec-24 23:59", "31.12.2024", "2024-12-31"])).tolist()
+    [True, True, False, False]
+    """
+    return texts.astype(object).str.contains(_TWO_DIGITS).to_numpy(dtype=bool)
+
+
+def near_years(dates: NDArray[np.datetime64], texts: pd.Series[str], years: tuple[int, int]) -> NDArray[np.datetime64]:
+    """Return dates in the centuries nearest to some years, where the texts leave the century open.
+
+    Parameters
+    ----------
+    dates : (n_texts,) array of datetime64[us]
+        What the texts are read as.
+    texts : Series of str
+        Without blanks around them.
+    years : (int, int)
+        The first and the last year of dates that are known.
+
+    Examples
+    --------
+    >>> texts = pd.Series(["24.12.45", "24.12.02", "24.12.2045"])
+    >>> dates = near_years(read_dates(texts, DateNotation.DAY_FIRST), texts, (1930, 1985))
+    >>> dates.astype("datetime64[D]").astype(str).tolist()
+    ['1945-12-24', '2002-12-24', '2045-12-24']
+    """
+    are_open = np.flatnonzero(have_two_digits(texts) & ~np.isnat(dates))
+    if not are_open.size:
+        return dates
+    months = dates[are_open].astype("datetime64[M]")
+    shifts = np.array([0, -100, 100])  # as they are read, if two centuries are equally near
+    year = months.astype("datetime64[Y]").astype(np.int64) + 1970 + shifts[:, None]
+    away = np.maximum(0, np.maximum(years[0] - year, year - years[1]))
+    shifted = months + 12 * shifts[np.argmin(away, axis=0)]
+    dates = dates.copy()
+    dates[are_open] += shifted.astype("datetime64[us]") - months.astype("datetime64[us]")
+    return dates
+
+
+def in_other_order(texts: pd.Series[str], notation: DateNotation) -> str | None:
+    """Return a text that shows that day and month have changed places; None if they have not.
+
+    Parameters
+    ----------
+    texts : Series of str
+        Distinct texts, without blanks around them.
+    notation : DateNotation
+        What those with the year last are expected to begin with.
+
+    Notes
+    -----
+    They have if several texts are dates in the other order only, none is in the given order only, and others are other
+    dates in either: these would be misread, and nothing would show it.
+
+    Examples
+    --------
+    >>> in_other_order(pd.Series(["02/03/1945", "02/19/1939", "12/24/1950"]), DateNotation.DAY_FIRST)
+    '02/19/1939'
+    >>> in_other_order(pd.Series(["19/03/1945", "02/19/1939", "12/24/1950"]), DateNotation.DAY_FIRST) is None
+    True
+    """
+    if notation is DateNotation.YEAR_FIRST:
+        return None
+    other = DateNotation.MONTH_FIRST if notation is DateNotation.DAY_FIRST else DateNotation.DAY_FIRST
+    expected, swapped = read_dates(texts, notation), read_dates(texts, other)
+    are_expected, are_swapped = ~np.isnat(expected), ~np.isnat(swapped)
+    only_swapped = np.flatnonzero(are_swapped & ~are_expected)
+    if len(only_swapped) < _LEAST_IN_OTHER_ORDER or (are_expected & ~are_swapped).any():
+        return None
+    return texts.iloc[only_swapped[0]] if (are_expected & (expected != swapped)).any() else None
+
+
 def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None:
     """Return the notation in which enough texts are dates; None if there is none, or if day and month cannot be told.
 
@@ -172,8 +258,8 @@ def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None
     -----
     What comes first is what makes more of the texts dates: ``"1/31/2024"`` is one only with the month first. If all are
     dates either way, a number that is always 1 is the day, and dates with points begin with the day. Years of two
-    digits are doubted if there are more of them than of days, which may be years themselves. If more than a few of the
-    dates speak for the other order, none is chosen.
+    digits are doubted if they might all be days, and there are more of them than of days, which may be years
+    themselves. If more than a few of the dates speak for the other order, none is chosen.
 
     Examples
     --------
@@ -221,7 +307,11 @@ def _without_evidence(parts: pd.DataFrame) -> DateNotation | None:
 
 def _year_may_be_day(parts: pd.DataFrame, order: DateNotation) -> bool:
     day = parts["first" if order is DateNotation.DAY_FIRST else "second_number"]
-    return bool((parts["year"].str.len() == 2).any() and parts["year"].nunique() > day.nunique())
+    years = parts["year"][parts["year"].str.len() == 2]
+    are_days = pd.to_numeric(years).between(1, _MOST_DAYS)
+    if years.empty or (~are_days).mean() > _MOST_AGAINST:
+        return False
+    return bool(parts["year"].nunique() > day.nunique())
 
 
 def _read(texts: pd.Series[str], notation: DateNotation) -> tuple[NDArray[np.datetime64], BoolArray, _Written]:

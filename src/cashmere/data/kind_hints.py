@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from cashmere.base.text import columns_hold
+from cashmere.base.text import columns_hold, counted
+from cashmere.data.dates import have_two_digits, read_dates
 from cashmere.data.decimal_commas import DECIMAL_COMMA
 from cashmere.data.limits import LIMIT, PLAIN_NUMBER
-from cashmere.data.schema import LEAST_NUMBERS, MOST_OTHERS, ColumnKind, TableSchema
+from cashmere.data.schema import LEAST_NUMBERS, MOST_OTHERS, Column, ColumnKind, TableSchema
 
 _THOUSANDS = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
 _NUMBER = rf"(?:{DECIMAL_COMMA}|{_THOUSANDS}|[+-]?[0-9]*\.?[0-9]+)"
@@ -21,6 +23,9 @@ _OTHER_DAY = (
     rf"{_DAY}\.{_DAY}\.[0-9]{{4}}|{_DAY}/{_DAY}/[0-9]{{4}}|{_DAY}-{_DAY}-[0-9]{{4}}|[0-9]{{4}}/{_DAY}/{_DAY}"
     rf"|{_DAY}[ -]{_MONTH}[ -][0-9]{{4}}|{_MONTH} {_DAY},? [0-9]{{4}}"
 )
+_NUMBERS_OF_DAY = r"(?:[0-9]{2}\MARK(?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])\MARK[0-3][0-9])\MARK[0-9]{2}"
+_SHORT_DAY = "|".join(_NUMBERS_OF_DAY.replace("MARK", mark) for mark in "./-") + rf"|{_DAY}/{_DAY}/[0-9]{{2}}"
+"""Days with years of two digits; of longer numbers, with month and day, as versions have fewer digits."""
 
 _NOTATIONS = (
     (
@@ -35,6 +40,12 @@ _NOTATIONS = (
         _OTHER_DAY,
         "dates",
         "convert them with pandas.to_datetime(..., dayfirst=True), or dayfirst=False if the month comes first",
+    ),
+    (
+        rf"(?:{_SHORT_DAY})(?:[ T]{_DAY}:[0-9:]+)?",
+        r"^[0-9]",
+        "dates",
+        "convert them with pandas.to_datetime and their format, such as format='%d.%m.%y'",
     ),
     (
         rf"{_ISO_DAY}[ T]{_DAY}:[0-9:.,]+ ?(?:[A-Z]{{1,5}}|[+-][0-9]{{1,2}})?|[0-9]{{8}}T[0-9]{{6}}Z?",
@@ -52,6 +63,9 @@ _LEAST_WITH_UNIT = 0.9
 _WITH_OTHERS = "numbers and a few other texts"
 _FIRST_CELLS = 100
 
+_LATE = 2030
+"""Years of two digits that are read as this or a later one may be of the last century, as in dates of birth."""
+
 
 def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
     """Return a warning about columns of text that hold numbers or dates; None if there are none.
@@ -61,8 +75,9 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
     frame : pandas.DataFrame
         The training table.
     schema : TableSchema
-        As it is read. Columns are named if they are read as numbers except a few texts, or as categories although they
-        hold numbers or dates. Pandas categories are meant to be categories.
+        As it is read. Columns are named if they are read as numbers except a few texts, as dates of which some have two
+        digits for a late year, or as categories although they hold numbers or dates. Pandas categories are meant to be
+        categories.
 
     Examples
     --------
@@ -74,6 +89,8 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     gaps: list[tuple[str, str]] = []
     limits: list[tuple[str, str]] = []
+    late: list[tuple[str, str]] = []
+    n_late = 0
     for position, column in enumerate(schema.columns):
         if column.dropped is not None and not column.dropped.startswith("identifier"):
             continue
@@ -81,6 +98,11 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
             gaps.append((column.name, column.missing_texts[0][:60]))
         if column.kind is ColumnKind.NUMERIC and (limit := _limit_of(frame.iloc[:, position])) is not None:
             limits.append((column.name, limit))
+        if column.kind is ColumnKind.DATE and column.years is not None and column.years[1] >= _LATE:
+            cells = _late_of(frame.iloc[:, position], column)
+            if len(cells):
+                late.append((column.name, cells.iloc[0][:60]))
+                n_late += len(cells)
         if column.kind is not ColumnKind.CATEGORICAL:
             continue
         if (notation := other_notation(frame.iloc[:, position])) is not None:
@@ -100,7 +122,23 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
             f"{_columns_hold(limits, 'limits')}, which are read as numbers just beyond them: replace them by other "
             "numbers, such as half of a limit of detection, if you know better."
         )
+    if late:
+        sentences.append(
+            f"{_columns_hold(late, 'years of two digits')}: {counted(n_late, 'date')} {'is' if n_late == 1 else 'are'} "
+            f"read as {_LATE} or later. Write years with four digits if some are of the last century."
+        )
     return " ".join(sentences) or None
+
+
+def _late_of(column: pd.Series[Any], read: Column) -> pd.Series[str]:
+    """Return the cells in a column of dates whose years have two digits, and are read as late ones."""
+    if column.dtype.kind in "mM":
+        return pd.Series(dtype=object)
+    cells = column.dropna().astype(str).str.strip()
+    texts = _distinct(cells)
+    texts = texts[have_two_digits(texts)]
+    late = read_dates(texts, read.notation) >= np.datetime64(str(_LATE))
+    return cells[cells.isin(texts[late])]
 
 
 def _limit_of(column: pd.Series[Any]) -> str | None:

@@ -28,7 +28,16 @@ from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted, first_of
 from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
-from cashmere.data.dates import DateNotation, are_in_utc, find_notation, read_dates, read_local, read_moments
+from cashmere.data.dates import (
+    DateNotation,
+    are_in_utc,
+    find_notation,
+    in_other_order,
+    near_years,
+    read_dates,
+    read_local,
+    read_moments,
+)
 from cashmere.data.durations import are_alike, seconds_of, seconds_of_texts
 from cashmere.data.frames import check_finite, infinity_error, to_frame
 from cashmere.data.limits import numbers_beyond
@@ -98,6 +107,9 @@ class Column:
         in order.
     notation : DateNotation
         What comes first in the dates of a column of texts, such as ``"1/2/2024"``.
+    years : (int, int) or None
+        The first and the last year of a date column in training: later years of two digits are of the nearest century.
+        None in models of earlier versions.
     zone : str
         Time zone of a date column in training, such as ``"Europe/Berlin"``; later values of another zone are converted.
         Empty if it had none, or none with a name.
@@ -121,6 +133,7 @@ class Column:
     with_time: bool = False
     parts: tuple[str, ...] = ()
     notation: DateNotation = DateNotation.YEAR_FIRST
+    years: tuple[int, int] | None = None
     zone: str = ""
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
@@ -213,6 +226,7 @@ class _StoredColumn(TypedDict):
     with_time: NotRequired[bool]
     parts: NotRequired[list[str]]
     notation: NotRequired[DateNotation]
+    years: NotRequired[tuple[int, int]]
     zone: NotRequired[str]
     missing_texts: NotRequired[list[str]]
     in_seconds: NotRequired[bool]
@@ -299,6 +313,8 @@ class TableSchema:
                 entry["parts"] = list(column.parts)
             if column.notation is not DateNotation.YEAR_FIRST:
                 entry["notation"] = column.notation.value
+            if column.years is not None:
+                entry["years"] = list(column.years)
             if column.zone:
                 entry["zone"] = column.zone
             if column.missing_texts:
@@ -333,6 +349,7 @@ class TableSchema:
                 with_time=entry.get("with_time", False),
                 parts=tuple(entry.get("parts", ())),
                 notation=entry.get("notation", DateNotation.YEAR_FIRST),
+                years=entry.get("years"),
                 zone=entry.get("zone", ""),
                 missing_texts=tuple(entry.get("missing_texts", ())),
                 in_seconds=entry.get("in_seconds", False),
@@ -351,6 +368,8 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has parts of dates, but no dates, or unknown parts")
             if column.notation is not DateNotation.YEAR_FIRST and column.kind is not ColumnKind.DATE:
                 raise ValueError(f"the column {column.name[:80]!r} has a notation of dates, but no dates")
+            if column.years and (column.kind is not ColumnKind.DATE or column.years[0] > column.years[1]):
+                raise ValueError(f"the column {column.name[:80]!r} has years, but no dates, or not in order")
             if column.zone and (column.kind is not ColumnKind.DATE or not _ZONE.fullmatch(column.zone)):
                 raise ValueError(f"the column {column.name[:80]!r} has a time zone, but no dates, or it is no name")
             if column.missing_texts and column.kind is not ColumnKind.NUMERIC:
@@ -518,7 +537,7 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
     elif column.kind is ColumnKind.BOOLEAN:
         coded = _booleans(series, column.name)[:, None]
     elif column.kind is ColumnKind.DATE:
-        dates, bad = _dates(series, column.name, column.zone, column.notation)
+        dates, bad = _dates(series, column.name, column.zone, column.notation, column.years)
         coded = date_parts(dates, column.date_parts)
     else:
         codes, bad = _category_codes(series, column.categories)
@@ -588,6 +607,7 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
     kind = reading.kind
     categories: tuple[str, ...] = ()
     with_time, zone, offset = False, "", 0.0
+    years: tuple[int, int] | None = None
     parts: tuple[str, ...] = ()
     dropped: str | None = None
     content: AnyArray
@@ -608,6 +628,7 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
             zone = str(series.dtype.tz)
         elif _is_text_in_utc(series):
             zone = "UTC"
+        years = _years_of(dates[~missing])
         with_time = bool(np.any(dates[~missing] != dates[~missing].astype("datetime64[D]")))
     else:
         codes, labels = _factorised(series)
@@ -638,6 +659,7 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
         with_time=with_time,
         parts=parts,
         notation=reading.notation,
+        years=None if dropped else years,
         zone=zone,
         missing_texts=reading.missing_texts,
         in_seconds=reading.in_seconds,
@@ -646,6 +668,14 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
         dropped=dropped,
     )
     return column, digest.digest()
+
+
+def _years_of(dates: NDArray[np.datetime64]) -> tuple[int, int] | None:
+    """Return the first and the last year of dates; None if there are no dates."""
+    if not dates.size:
+        return None
+    ends = np.array([dates.min(), dates.max()]).astype("datetime64[Y]").astype(np.int64) + 1970
+    return int(ends[0]), int(ends[1])
 
 
 def float32_offset(numbers: Float64) -> float:
@@ -1012,13 +1042,19 @@ def _dates(
     name: str,
     zone: str = "",
     notation: DateNotation = DateNotation.YEAR_FIRST,
+    years: tuple[int, int] | None = None,
     *,
     in_utc: bool = False,
 ) -> tuple[NDArray[np.datetime64], int]:
     """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter.
 
-    With a zone, values that have one, or an offset, become wall times there. With `in_utc`, objects and texts that have
-    an offset become moments in UTC.
+    With a zone, values that have one, or an offset, become wall times there. With `years`, those of two digits are of
+    the nearest century. With `in_utc`, objects and texts that have an offset become moments in UTC.
+
+    Raises
+    ------
+    SchemaError
+        If the values are no dates, or day and month come in the other order.
     """
     if isinstance(series.dtype, pd.PeriodDtype):
         series = series.dt.to_timestamp()
@@ -1044,8 +1080,21 @@ def _dates(
             read = read_moments(texts, notation)
         else:
             read = read_local(texts, zone, notation) if zone else read_dates(texts, notation)
+        if np.isnat(read).any() and (example := in_other_order(texts, notation)) is not None:
+            raise _misread(name, example, notation)
+        if years is not None:
+            read = near_years(read, texts, years)
         dates[present] = read[codes]
     return dates, int(np.sum(np.isnat(dates) & present))
+
+
+def _misread(name: str, example: str, notation: DateNotation) -> SchemaError:
+    return SchemaError(
+        f"Column {name!r} had dates with the {notation.value} in training, such as {notation.example}, but now day and "
+        f"month change places, for example in {_shown(example)!r}. Write the dates as in training, or as year, month "
+        "and day, for instance with pandas.to_datetime.",
+        column=name,
+    )
 
 
 def _is_text_in_utc(series: pd.Series[Any]) -> bool:
