@@ -8,9 +8,11 @@ import pytest
 
 from cashmere.data.decimal_commas import decimal_comma_columns
 from cashmere.data.frames import to_frame
+from cashmere.data.kind_hints import kind_hint
 from cashmere.data.reading import read_table
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import TableSchema
+from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
+from cashmere.exceptions import SchemaError
 
 
 def read(tmp_path, text: str) -> pd.DataFrame:
@@ -50,7 +52,7 @@ def test_one_other_cell_leaves_a_column_as_it_is(tmp_path, cell, others):
 
 def test_other_columns_do_not_matter():
     frame = pd.DataFrame({"a": [True, None, False], "b": ["2,5", " 3 ", None], "c": [None] * 3, "d": [1, "2,5", 3]})
-    assert decimal_comma_columns(frame.astype(object)) == [1]
+    assert decimal_comma_columns(frame.astype(object)) == [1, 3]
 
 
 def test_points_separate_thousands_in_a_table_with_decimal_commas(tmp_path):
@@ -102,3 +104,61 @@ def test_commas_between_cells_leave_points_to_decimals(tmp_path):
     path = tmp_path / "new.csv"
     path.write_text("price,size\n7,1.500\n")
     assert read_table(path, schema=schema_with_commas(tmp_path))["size"].tolist() == [1.5]
+
+
+NUMBERS = [i / 4 + 0.5 for i in range(60)]
+
+
+def table(mark: str, *others: str, size: str = "1500") -> str:
+    cells = [*(f"{number:.2f}".replace(".", mark) for number in NUMBERS), *others]
+    return "\n".join(["troponin;size", *(f"{cell};{size}" for cell in cells)])
+
+
+@pytest.mark.parametrize(
+    "others",
+    [("<0#50",), ("<0#50", "> 99#25"), ("k.A.",), ("unknown",) * 20, ("-", "k.A.", "<0#50")],
+)
+def test_limits_and_words_for_missing_are_read_as_beside_decimal_points(tmp_path, others):
+    coded = {}
+    for mark in ",.":
+        frame = read(tmp_path, table(mark, *(each.replace("#", mark) for each in others)))
+        schema = infer_schema(frame)
+        assert schema.columns[0].kind is ColumnKind.NUMERIC and "'troponin' holds" in kind_hint(frame, schema)
+        assert schema.decimal == mark
+        coded[mark] = schema.code(frame).values
+        again = read_table(tmp_path / "t.csv", schema=schema)
+        np.testing.assert_array_equal(schema.code(again).values, coded[mark])
+    np.testing.assert_array_equal(coded[","], coded["."])
+
+
+def test_a_few_new_rows_are_read_with_their_limits(tmp_path):
+    schema = infer_schema(read(tmp_path, table(",", "<0,50", "k.A.")))
+    path = tmp_path / "new.csv"
+    for rows, expected in (("<0,500;1", 0.49995), (">1,125;1", 1.1251125), ("1.234,5;1", 1234.5), ("k.A.;1", np.nan)):
+        path.write_text(f"troponin;size\n{rows}\n")
+        np.testing.assert_allclose(schema.code(read_table(path, schema=schema)).values[0, 0], expected)
+    path.write_text("troponin;size\n0,25;1\n0.25;2\n")
+    with pytest.raises(SchemaError, match="'troponin' must hold numbers as in training"):
+        schema.code(read_table(path, schema=schema))
+
+
+def test_points_between_thousands_may_have_words_beside_them(tmp_path):
+    rows = "\n".join(f"{i},5;{i + 1}.000" for i in range(20))
+    frame = read(tmp_path, f"price;size\n{rows}\n1,5;k.A.\n1,5;<1.000\n")
+    assert frame["size"].tolist()[-3:] == ["20000", "k.A.", "<1000"]
+    assert infer_schema(frame).columns[1].kind is ColumnKind.NUMERIC
+
+
+@pytest.mark.parametrize("others", [("a", "b", "c", "d", "e", "f"), ("1.5",), ("<1.5",), tuple("ab" * 5)])
+def test_columns_that_are_no_numbers_keep_their_commas(tmp_path, others):
+    frame = read(tmp_path, table(",", *others, size="1,5"))
+    assert frame["troponin"].tolist()[:2] == ["0,50", "0,75"] and frame["size"].tolist()[0] == 1.5
+
+
+def test_earlier_models_keep_their_categories(tmp_path):
+    frame = read(tmp_path, table(",", "k.A.", size="1,5"))
+    written = pd.DataFrame({"troponin": [*(f"{number:.2f}".replace(".", ",") for number in NUMBERS), "k.A."]})
+    schema = infer_schema(pd.concat([written, written]).astype("category"))
+    assert frame["troponin"].tolist()[:2] == ["0.50", "0.75"]
+    frame = read_table(tmp_path / "t.csv", schema=schema)
+    assert frame["troponin"].tolist() == written["troponin"].tolist()

@@ -52,6 +52,7 @@ def hint(values) -> str | None:
             [*map(str, range(30)), *"kr" * 5],  # too many to lose the difference
             "numbers and a few other texts, such as 'k', which are not read as numbers: remove these texts",
         ),
+        ([*(f"{i},5" for i in range(30)), *"kr" * 5], "numbers and a few other texts, such as 'k', which are not read"),
     ],
 )
 def test_other_notations_are_named_with_an_example_and_a_remedy(values, words):

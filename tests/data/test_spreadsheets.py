@@ -192,6 +192,17 @@ def test_decimal_commas_in_texts_are_numbers(tmp_path):
     assert read_table(path, schema=infer_schema(frame))["a"].tolist() == [1.125, 2.25]
 
 
+def test_limits_with_decimal_commas_may_stand_among_numbers(tmp_path):
+    rows = [("a", "b"), *((i / 4, f"{i},25") for i in range(30)), ("<0,25", "k.A."), ("k.A.", "> 1.000,5")]
+    path = write(tmp_path / "t.xlsx", rows)
+    schema = infer_schema(frame := read_table(path))
+    assert frame["a"].tolist()[-2:] == ["<0.25", "k.A."] and frame["b"].tolist()[-2:] == ["k.A.", "> 1000.5"]
+    values = schema.code(frame).values
+    np.testing.assert_allclose(values[-2:], [[0.249975, np.nan], [np.nan, 1000.60005]])
+    assert schema.decimal == ","
+    np.testing.assert_array_equal(schema.code(read_table(path, schema=schema)).values, values)
+
+
 def test_decimal_points_beside_decimal_commas_stay(tmp_path):
     frame = read_table(write(tmp_path / "t.xlsx", [("a", "b"), ("3,14", "1.5"), ("2,5", "2.25")]))
     assert frame["a"].tolist() == [3.14, 2.5] and frame["b"].tolist() == ["1.5", "2.25"]

@@ -60,6 +60,7 @@ _WITH_UNIT = rf"^{_NUMBER}\s*([^\W\d_]\S{{0,9}}|[°%]\S{{0,9}}|% [A-Z]{{2}})$"
 _LEAST_WITH_UNIT = 0.9
 """Share of the different texts that have the unit; others may tell of errors."""
 
+_PLAIN = rf"(?:{PLAIN_NUMBER}|{DECIMAL_COMMA})"
 _WITH_OTHERS = "numbers and a few other texts"
 _FIRST_CELLS = 100
 
@@ -172,9 +173,9 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
         if len(texts) >= LEAST_NUMBERS and _unit(texts) == unit:
             example = texts[texts.str.endswith(unit)].iloc[0][:60]
             return f"numbers with the unit {unit}", "remove the unit", example
-    if 2 * first.str.fullmatch(PLAIN_NUMBER).sum() > len(first):
+    if 2 * first.str.fullmatch(_PLAIN).sum() > len(first):
         texts = _distinct(column)
-        others = texts[~texts.str.fullmatch(PLAIN_NUMBER)]
+        others = texts[~texts.str.fullmatch(_PLAIN)]
         if len(texts) - len(others) >= LEAST_NUMBERS and 0 < len(others) <= MOST_OTHERS:
             return _WITH_OTHERS, "remove these texts", others.iloc[0][:60]
     return None

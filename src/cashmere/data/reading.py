@@ -25,11 +25,11 @@ from cashmere.data.decimal_commas import (
     decimal_comma_columns,
     has_decimal_points,
     separates_thousands,
-    without_thousands,
+    with_decimal_points,
 )
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
-from cashmere.data.schema import TableSchema
+from cashmere.data.schema import Column, ColumnKind, TableSchema
 from cashmere.data.spreadsheets import SUFFIXES as SPREADSHEETS
 from cashmere.data.spreadsheets import convert_decimal_commas, read_cells, split_sheet, with_levels, with_types
 from cashmere.exceptions import CashmereError, DataError, UnknownNameError
@@ -484,7 +484,7 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
         _check_widths(path, encoding, delimiter, len(header))
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     if delimiter != ",":
-        _read_decimal_commas(frame, path, encoding, delimiter, expected=schema is not None and schema.decimal == ",")
+        _read_decimal_commas(frame, path, encoding, delimiter, schema)
     _restore_levels(frame, _levels_to_keep(frame, schema, labels), path, encoding, delimiter)
     return frame
 
@@ -495,7 +495,8 @@ def _read_workbook(
     cells = read_cells(path, sheet)
     _unique_names(list(cells.columns), str(path))
     frame = with_types(cells, missing=_WORDS_FOR_MISSING)
-    convert_decimal_commas(frame, expected=schema is not None and schema.decimal == ",")
+    numeric = None if schema is None else _numeric_columns(frame, schema)
+    convert_decimal_commas(frame, expected=schema is not None and schema.decimal == ",", numeric=numeric)
     return with_levels(frame, cells, _levels_to_keep(frame, schema, labels))
 
 
@@ -510,12 +511,30 @@ def _levels_to_keep(
     return dict(sorted(levels.items()))
 
 
-def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimiter: str, *, expected: bool) -> None:
+def _numeric_columns(frame: pd.DataFrame, schema: TableSchema) -> set[int]:
+    """Return the positions of columns that are numbers in a model."""
+    return {i for i, column in _columns_of_model(frame, schema) if column.kind is ColumnKind.NUMERIC}
+
+
+def _columns_of_model(frame: pd.DataFrame, schema: TableSchema) -> Iterator[tuple[int, Column]]:
+    """Yield the columns of a model that a table has, each with its position there."""
+    position_of = {name: i for i, name in enumerate(frame.columns)}
+    for number, column in enumerate(schema.columns):
+        i = position_of.get(column.name) if schema.named else number
+        if i is not None and i < frame.shape[1]:
+            yield i, column
+
+
+def _read_decimal_commas(
+    frame: pd.DataFrame, path: Path, encoding: str, delimiter: str, schema: TableSchema | None
+) -> None:
     """Replace columns of numbers with decimal commas, which pandas has read as texts.
 
     In such a table, points separate thousands: where they may, whole numbers are replaced, too.
     """
-    positions = decimal_comma_columns(frame)
+    expected = schema is not None and schema.decimal == ","
+    numeric = None if schema is None else _numeric_columns(frame, schema)
+    positions = decimal_comma_columns(frame, numeric=numeric)
     if not positions and not expected:
         return
     others = [i for i in range(frame.shape[1]) if i not in positions]
@@ -526,12 +545,13 @@ def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimit
     if not positions:
         if is_mixed:
             return
-        positions = decimal_comma_columns(frame, expected=True)
+        positions = decimal_comma_columns(frame, expected=True, numeric=numeric)
     texts |= {
         i: frame.iloc[:, i] for i in others if pd.api.types.infer_dtype(frame.iloc[:, i], skipna=True) == "string"
     }
     for i, cells in texts.items():
-        if separates_thousands(cells) and (column := without_thousands(cells)) is not None:
+        is_numeric = None if numeric is None else i in numeric
+        if separates_thousands(cells) and (column := with_decimal_points(cells, is_numeric=is_numeric)) is not None:
             frame.isetitem(i, column.array)
     if not is_mixed:
         frame.attrs["decimal"] = ","
@@ -541,7 +561,8 @@ def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimit
     numbers = _parsed_csv(path, encoding, delimiter, usecols=positions, na_values=[_MISSING], decimal=",")
     for i, name in zip(positions, numbers, strict=True):
         is_read = pd.api.types.is_numeric_dtype(numbers[name].dtype)
-        found = numbers[name] if is_read else without_thousands(frame.iloc[:, i])
+        is_numeric = None if numeric is None else i in numeric
+        found = numbers[name] if is_read else with_decimal_points(frame.iloc[:, i], is_numeric=is_numeric)
         if found is not None:
             frame.isetitem(i, found.array)
 
@@ -561,11 +582,9 @@ def _restore_levels(
 
 def _levels_read_otherwise(frame: pd.DataFrame, schema: TableSchema) -> dict[int, set[str]]:
     """Return the levels of a model's categories, by position, in columns where pandas may have read them otherwise."""
-    position_of = {name: i for i, name in enumerate(frame.columns)}
     found: dict[int, set[str]] = {}
-    for number, column in enumerate(schema.columns):
-        i = position_of.get(column.name) if schema.named else number
-        if not column.categories or i is None or i >= frame.shape[1]:
+    for i, column in _columns_of_model(frame, schema):
+        if not column.categories:
             continue
         levels, cells = set(column.categories), frame.iloc[:, i]
         is_text = not pd.api.types.is_numeric_dtype(cells.dtype)

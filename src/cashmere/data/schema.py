@@ -707,6 +707,22 @@ class _Reading(NamedTuple):
     notation: DateNotation = DateNotation.YEAR_FIRST
 
 
+def are_numbers(texts: pd.Series[str]) -> bool:
+    """Return whether texts are read as numbers in training, perhaps with limits and a few texts for missing ones.
+
+    Parameters
+    ----------
+    texts : Series of str
+        Cells of a column, without blanks around them, nothing missing.
+
+    Examples
+    --------
+    >>> are_numbers(pd.Series([*map(str, range(10)), "<1", "unknown"])), are_numbers(pd.Series(["1", "2", "unknown"]))
+    (True, False)
+    """
+    return _kind_of_texts(texts).kind is ColumnKind.NUMERIC
+
+
 def _infer_kind(name: str, series: pd.Series[Any]) -> _Reading:
     """Return what values mean."""
     kind = _kind_by_type(name, series)

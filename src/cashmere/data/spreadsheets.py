@@ -5,9 +5,7 @@ from __future__ import annotations
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping
-from numbers import Real
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -17,7 +15,8 @@ from cashmere.data.decimal_commas import (
     decimal_comma_columns,
     has_decimal_points,
     separates_thousands,
-    without_thousands,
+    texts_among_numbers,
+    with_decimal_points,
 )
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.exceptions import DataError, LeftOutWarning, MissingDependencyError, UnknownNameError
@@ -182,7 +181,7 @@ def with_types(cells: pd.DataFrame, *, missing: Collection[str]) -> pd.DataFrame
     return cells.mask(cells.isin(missing)).infer_objects()
 
 
-def convert_decimal_commas(frame: pd.DataFrame, *, expected: bool) -> None:
+def convert_decimal_commas(frame: pd.DataFrame, *, expected: bool, numeric: Collection[int] | None = None) -> None:
     """Replace texts with decimal commas by numbers, by the rules for text files.
 
     Parameters
@@ -192,34 +191,25 @@ def convert_decimal_commas(frame: pd.DataFrame, *, expected: bool) -> None:
         other texts have decimal points.
     expected : bool
         Whether the table of the model had decimal commas.
+    numeric : collection of int, optional
+        The columns that are numbers in a model.
     """
-    texts = {i: cells for i in range(frame.shape[1]) if (cells := _texts_among_numbers(frame.iloc[:, i])) is not None}
-    table = pd.DataFrame(texts, index=frame.index)
-    found = decimal_comma_columns(table)
+    texts = {i: cells for i in range(frame.shape[1]) if (cells := texts_among_numbers(frame.iloc[:, i])) is not None}
+    found = decimal_comma_columns(frame, numeric=numeric)
     plain = (cells for cells in texts.values() if pd.to_numeric(cells.dropna(), errors="coerce").notna().all())
     is_mixed = any(map(has_decimal_points, plain))
     if not found:
         if not expected or is_mixed:
             return
-        found = decimal_comma_columns(table, expected=True)
+        found = decimal_comma_columns(frame, expected=True, numeric=numeric)
     if not is_mixed:
         frame.attrs["decimal"] = ","
-    positions = {list(texts)[k] for k in found}
     for i, cells in texts.items():
-        if (i in positions or separates_thousands(cells)) and (read := without_thousands(cells)) is not None:
-            numbers = frame.iloc[:, i].astype(object).where(cells.isna(), read)
-            frame.isetitem(i, pd.to_numeric(numbers).astype("float64").array)
-
-
-def _texts_among_numbers(column: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Return the texts of a column, others missing; None if it has no text, or anything but texts and numbers."""
-    if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
-        return None
-    is_text = column.map(lambda cell: isinstance(cell, str)).astype(bool)
-    others = column[~is_text].dropna()
-    if not is_text.any() or not all(isinstance(cell, Real) and not isinstance(cell, bool) for cell in others):
-        return None
-    return column.astype(object).where(is_text)
+        if i not in found and not separates_thousands(cells):
+            continue
+        read = with_decimal_points(frame.iloc[:, i], is_numeric=None if numeric is None else i in numeric)
+        if read is not None:
+            frame.isetitem(i, read.array)
 
 
 def with_levels(frame: pd.DataFrame, cells: pd.DataFrame, levels: Mapping[int, Collection[str]]) -> pd.DataFrame:
