@@ -14,6 +14,7 @@ TRAINING = pd.DataFrame(
         "colour": ["red", "green", "blue", "grey", "white"] * 6,
         "sold": DAYS,
         "flag": ["yes", "no", None] * 10,
+        "seldom": ["low", None, None, "high", None] * 6,
         "note": [f"this is what was written on day {day}" for day in DAYS],
     }
 )
@@ -39,7 +40,7 @@ def test_columns_without_a_known_value_are_named():
     [
         {},
         {"colour": ["rot"] * 29 + ["red"]},  # one is known
-        {"flag": [None] * 30},  # often missing in training, too
+        {"seldom": [None] * 30},  # mostly missing in training, too
         {"size": [np.nan] * 29 + [1.0]},
         {"colour": ["rot"] * 19 + [None] * 11},  # few
         {"size": np.arange(30.0) + 1000},
@@ -51,7 +52,7 @@ def test_other_tables_are_not_doubted(columns):
 
 def test_tables_without_names_are_looked_at():
     schema = infer_schema(TRAINING, named=False)
-    table = TRAINING.assign(colour="rot").set_axis([10, 11, 12, 13, 14], axis=1)
+    table = TRAINING.assign(colour="rot").set_axis([10, 11, 12, 13, 14, 15], axis=1)
     assert "'colour' was known in training" in unknown_values_hint(table, schema.code(table))
 
 
@@ -65,6 +66,7 @@ def test_columns_without_any_value_are_named():
     schema = infer_schema(TRAINING.assign(size=[np.nan, *range(29)]))
     table = TRAINING.assign(size=np.nan)
     assert "in training, 96.7% of the rows had one" in unknown_values_hint(table, schema.code(table))
+    assert "in training, 66.7% of the rows had one" in hint(flag=None)
 
 
 def test_few_rows_without_values_are_no_surprise():

@@ -14,7 +14,7 @@ from cashmere.data.schema import CodedTable, Column, ColumnKind
 _LEAST_VALUES = 20
 """Fewer values of a column that are missing or unknown may be chance, as where a service predicts row by row."""
 
-_OFTEN_MISSING = 0.05
+_OFTEN_MISSING = 0.5
 """A column that misses more than this share of its values in training may have no value in a whole later table."""
 
 _SHOWN = 3
@@ -68,7 +68,7 @@ def _unknown(frame: pd.DataFrame, coded: CodedTable) -> Iterator[str]:
 
 
 def _missing(coded: CodedTable) -> Iterator[str]:
-    """Yield sentences about columns that have no values, although they hardly ever missed one in training."""
+    """Yield sentences about columns that have no values, although most rows had one in training."""
     for column, values in _columns(coded):
         if column.missing is None or column.missing > _OFTEN_MISSING or column.name in coded.unseen:
             continue
