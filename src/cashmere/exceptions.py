@@ -69,7 +69,7 @@ class TargetWarning(UserWarning):
 
 
 class UnknownValuesWarning(UserWarning):
-    """A column of a table to predict has no value, or only values that the model does not know from training."""
+    """A column of a table to predict has no value, only unknown ones, or numbers that are unlike those in training."""
 
 
 class RowOrderWarning(UserWarning):

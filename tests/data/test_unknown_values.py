@@ -43,7 +43,7 @@ def test_columns_without_a_known_value_are_named():
         {"seldom": [None] * 30},  # mostly missing in training, too
         {"size": [np.nan] * 29 + [1.0]},
         {"colour": ["rot"] * 19 + [None] * 11},  # few
-        {"size": np.arange(30.0) + 1000},
+        {"size": np.arange(30.0) + 20},
     ],
 )
 def test_other_tables_are_not_doubted(columns):
@@ -67,6 +67,10 @@ def test_columns_without_any_value_are_named():
     table = TRAINING.assign(size=np.nan)
     assert "in training, 96.7% of the rows had one" in unknown_values_hint(table, schema.code(table))
     assert "in training, 66.7% of the rows had one" in hint(flag=None)
+
+
+def test_numbers_unlike_those_in_training_are_told():
+    assert hint(size=1000 + np.arange(30.0)).startswith("30 of 30 values of column 'size' are unlike those in training")
 
 
 def test_few_rows_without_values_are_no_surprise():

@@ -120,6 +120,8 @@ class Column:
     offset : float
         Subtracted from the numbers of a numeric column before they become float32, which would merge many of them: the
         smallest number in training, or 0 where nothing would be lost.
+    lowest, highest : float or None
+        Smallest and largest number of a numeric column in training; None in models of earlier versions.
     missing : float or None
         Share of the training rows without a value; None in models of earlier versions.
     dropped : str or None
@@ -138,6 +140,8 @@ class Column:
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
     offset: float = 0.0
+    lowest: float | None = None
+    highest: float | None = None
     missing: float | None = None
     dropped: str | None = None
 
@@ -231,6 +235,8 @@ class _StoredColumn(TypedDict):
     missing_texts: NotRequired[list[str]]
     in_seconds: NotRequired[bool]
     offset: NotRequired[float]
+    lowest: NotRequired[float | None]
+    highest: NotRequired[float | None]
     missing: NotRequired[float | None]
     dropped: NotRequired[str | None]
 
@@ -323,6 +329,10 @@ class TableSchema:
                 entry["in_seconds"] = True
             if column.offset:
                 entry["offset"] = column.offset
+            if column.lowest is not None:
+                entry["lowest"] = column.lowest
+            if column.highest is not None:
+                entry["highest"] = column.highest
             if column.missing is not None:
                 entry["missing"] = column.missing
             if column.dropped is not None:
@@ -354,6 +364,8 @@ class TableSchema:
                 missing_texts=tuple(entry.get("missing_texts", ())),
                 in_seconds=entry.get("in_seconds", False),
                 offset=entry.get("offset", 0.0),
+                lowest=entry.get("lowest"),
+                highest=entry.get("highest"),
                 missing=entry.get("missing"),
                 dropped=entry.get("dropped"),
             )
@@ -608,6 +620,8 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
     categories: tuple[str, ...] = ()
     with_time, zone, offset = False, "", 0.0
     years: tuple[int, int] | None = None
+    lowest: float | None = None
+    highest: float | None = None
     parts: tuple[str, ...] = ()
     dropped: str | None = None
     content: AnyArray
@@ -619,7 +633,9 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
         content = np.add(numbers, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
         missing = np.isnan(content)
         distinct = _few_distinct(content, missing)
-        offset = float32_offset(content[~missing]) if kind is ColumnKind.NUMERIC and distinct > 1 else 0.0
+        if kind is ColumnKind.NUMERIC and distinct > 1:
+            offset = float32_offset(content[~missing])
+            lowest, highest = float(np.fmin.reduce(content)), float(np.fmax.reduce(content))
     elif kind is ColumnKind.DATE:
         dates, _ = _dates(series, name, notation=reading.notation)
         content, missing = dates.view(np.int64), np.isnat(dates)
@@ -664,6 +680,8 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
         missing_texts=reading.missing_texts,
         in_seconds=reading.in_seconds,
         offset=0.0 if dropped else offset,
+        lowest=None if dropped else lowest,
+        highest=None if dropped else highest,
         missing=None if dropped else round(float(np.mean(missing)), 4),
         dropped=dropped,
     )

@@ -1,4 +1,4 @@
-"""Signs that a table to predict is made otherwise than the one in training: columns without a value, or a known one."""
+"""Signs that a table to predict is made otherwise than that in training: columns without values, or with other ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted
+from cashmere.data.far_values import far_values_hint
 from cashmere.data.schema import CodedTable, Column, ColumnKind
 
 _LEAST_VALUES = 20
@@ -21,7 +22,7 @@ _SHOWN = 3
 
 
 def unknown_values_hint(frame: pd.DataFrame, coded: CodedTable) -> str | None:
-    """Return a warning about columns without any value, or without one known from training; None if there are none.
+    """Return a warning about columns without any value, or without one known from training, and about far numbers.
 
     Parameters
     ----------
@@ -29,6 +30,11 @@ def unknown_values_hint(frame: pd.DataFrame, coded: CodedTable) -> str | None:
         A table to predict.
     coded : CodedTable
         What the schema makes of it. No value of a text or a number is unknown; they may all be missing.
+
+    Returns
+    -------
+    str or None
+        None if nothing is doubtful, and for few rows.
 
     Examples
     --------
@@ -43,8 +49,8 @@ def unknown_values_hint(frame: pd.DataFrame, coded: CodedTable) -> str | None:
     """
     if len(coded) < _LEAST_VALUES:
         return None
-    sentences = [*_unknown(frame, coded), *_missing(coded)]
-    return " ".join(sentences) or None
+    sentences = [*_unknown(frame, coded), *_missing(coded), far_values_hint(coded)]
+    return " ".join(sentence for sentence in sentences if sentence is not None) or None
 
 
 def _unknown(frame: pd.DataFrame, coded: CodedTable) -> Iterator[str]:

@@ -20,6 +20,7 @@ from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, Task, rows_with_target
 from cashmere.data.target_hints import target_hint
 from cashmere.data.task import TaskType
+from cashmere.data.unknown_values import unknown_values_hint
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
@@ -208,7 +209,13 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     schema = infer_schema(frame, named=has_labels(X))
     coded = schema.code(frame, compact=len(frame) > _ROWS_JUDGED)
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)
-    drifts = {} if new_rows is None else _drifts(coded, schema.code(to_frame(new_rows, all_finite=False)))
+    drifts: dict[str, float] = {}
+    if new_rows is not None:
+        later = to_frame(new_rows, all_finite=False)
+        coded_later = schema.code(later)
+        drifts = _drifts(coded, coded_later)
+        if (unlike := unknown_values_hint(later, coded_later)) is not None:
+            findings.append(Finding(kind=FindingKind.DRIFT, sentence=unlike))
     columns = tuple(
         _facts(column, frame.iloc[:, position], skills.get(column.name), drifts.get(column.name))
         for position, column in enumerate(schema.columns)

@@ -286,7 +286,7 @@ class Predictor:
         }
 
     def _coded(self, frame: pd.DataFrame) -> CodedTable:
-        """Code a frame, and count unseen categories; warn if a column has no others, or no value."""
+        """Code a frame, and count unseen categories; warn of columns that are unlike those in training."""
         coded = self.schema.code(frame, compact=len(frame) > _CHUNK_ROWS)
         self.unseen_ = dict(coded.unseen)
         if (hint := unknown_values_hint(frame, coded)) is not None:
