@@ -80,6 +80,8 @@ def test_classes_are_weighed_in_a_run_and_its_resume(tmp_path):
     plain = AutoClassifier(**settings).fit(X, y)
     dear = AutoClassifier(class_weight={"bad": 10}, run_directory=tmp_path / "run", **settings).fit(X, y)
     assert (dear.predict(X) == "bad").sum() > (plain.predict(X) == "bad").sum()
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert page.count("Class weights shift the probabilities: they are not the frequencies of the classes") == 1
     with RunDirectory.open(tmp_path / "run", {"space": linear}) as run:
         assert sorted(set(np.round(run.rows.weight / run.rows.weight.min(), 6))) == [1, 10]
     again = AutoClassifier(

@@ -345,3 +345,18 @@ def test_run_by_arrival_says_that_another_one_differs_and_is_resumed(table, tmp_
         fit_run(folder, X, y, replace(settings, order=Order.TRIALS), resume=True)
     finished = fit_run(folder, X, y, replace(settings, budget=Budget(trials=4)), resume=True)
     assert len(finished.study.history) == 4 and finished.n_new == 2
+
+
+def test_the_summary_says_that_class_weights_shift_probabilities(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    told = []
+    for weight in (None, "balanced"):
+        settings = RunSettings(
+            budget=Budget(trials=1),
+            resampling="holdout",
+            isolation="none",
+            include=("logistic_regression",),
+            class_weight=weight,
+        )
+        told.append(fit_run(tmp_path / str(weight), X, y, settings).summary().count("Note: Class weights shift the"))
+    assert told == [0, 1]

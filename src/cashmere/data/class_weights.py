@@ -17,6 +17,10 @@ BALANCED = "balanced"
 ClassWeight = str | tuple[str, ...]
 """``"balanced"``, or texts such as ``"bad=5.0"``; labels that are not named weigh 1."""
 
+SHIFTED_PROBABILITIES = (
+    "Class weights shift the probabilities: they are not the frequencies of the classes in the data."
+)
+
 
 def read_class_weight(given: object, name: str) -> ClassWeight | None:
     """Read ``"balanced"``, a mapping from labels to weights, or its text, such as ``"bad=5,good=1"``.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.base.text import clean_text, counted
+from cashmere.data.class_weights import SHIFTED_PROBABILITIES
 from cashmere.evaluation.metrics import FAILED_METRIC, Metric, is_built_in
 from cashmere.model.predictor import Predictor
 from cashmere.records.order import NOT_REPEATABLE
@@ -64,6 +65,8 @@ class FinishedRun:
         Number of trials that this call has added.
     n_newest : int
         Number of newest rows that no model was fitted on; 0 if rows are not ordered in time.
+    weighs_classes : bool
+        Whether classes had weights.
     """
 
     folder: Path
@@ -78,6 +81,7 @@ class FinishedRun:
     stop_reason: StopReason
     n_new: int
     n_newest: int
+    weighs_classes: bool
 
     @property
     def interrupted(self) -> bool:
@@ -115,6 +119,7 @@ class FinishedRun:
             f"{self._newest_line()}"
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
+            f"{self._class_weight_line()}"
             f"{self._decision_line()}"
             f"{self._perfection_line()}"
             f"{self._search_line()}"
@@ -218,6 +223,9 @@ class FinishedRun:
     def _calibration_line(self) -> str:
         text = calibration_text(self.facts)
         return "" if text is None else f"Calibration: {text}\n"
+
+    def _class_weight_line(self) -> str:
+        return f"Note: {SHIFTED_PROBABILITIES}\n" if self.weighs_classes else ""
 
     def _perfection_line(self) -> str:
         facts = self.facts

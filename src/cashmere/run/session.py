@@ -293,6 +293,7 @@ class Session:
             n_newest=len(self.run.rows.y) - len(self.run.splits[-1].train)
             if is_in_time(self.run.rows.structure)
             else 0,
+            weighs_classes=self.run.settings.class_weight is not None,
         )
 
     def _final_ensemble(self, history: History) -> tuple[Predictor | None, float | None]:

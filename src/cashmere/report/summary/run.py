@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cashmere.base.text import clean_text
+from cashmere.data.class_weights import SHIFTED_PROBABILITIES
 from cashmere.evaluation.metrics import Metric, ScoreScale
 from cashmere.records.order import Order
 from cashmere.report.summary.algorithms import algorithms_section
@@ -85,6 +86,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "algorithms": algorithms_section(rows, scale),
         "failures": failures_section(rows),
         "settings": _settings(settings, found.metric),
+        "shifted": None if settings.get("class_weight") is None else SHIFTED_PROBABILITIES,
         "budget": budget_text(settings, facts),
         "versions": {one_line(k): one_line(v) for k, v in dictionary(run.get("versions")).items()},
         "seed": finite_number(settings.get("seed")),
