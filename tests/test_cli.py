@@ -338,7 +338,17 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert list(scores) == ["model", "algorithm", "weight", "mcc"] and scores["model"][0] == "ensemble"
     assert scores["weight"][1:].sum() == pytest.approx(1)
+    told = cashmere("score", run, table, "--by", "housing", "--by", "job", "-o", tmp_path / "scores.json")
+    subgroups = json.loads((tmp_path / "scores.json").read_text())["subgroups"]
+    assert {row["subgroup"] for row in subgroups} > {"all rows", "housing own", "job skilled"}
+    assert "--by must be the name of one column; got 'housing,job'" in refused(
+        "score", run, table, "--by", "housing,job"
+    )
     told = cashmere("score", run, table, "--by", "housing", "-o", tmp_path / "scores.json")
+    decisions = json.loads((tmp_path / "scores.json").read_text())["decisions"]
+    line = f"'{decisions['positive']}' from a probability of {decisions['threshold']:.3g}: "
+    assert f"{line}{decisions['true_positives']} true positives, {decisions['false_positives']} false " in told
+    assert sum(n for name, n in decisions.items() if "tives" in name) == 240
     assert "Ensemble by subgroup" in told and "for free" in told and "observed" in told
     subgroups = json.loads((tmp_path / "scores.json").read_text())["subgroups"]
     assert {row["subgroup"] for row in subgroups} > {"all rows", "own"}

@@ -270,6 +270,29 @@ def test_what_are_no_subgroups_is_refused(rare):
         rare.score_table(X, y, by="a")
 
 
+def test_subgroups_of_several_columns_are_named_by_column(rare):
+    X, y = rows(200, 15)
+    X = X.assign(ward=np.repeat(["n", "s"], 100), sex=np.tile([1, 2], 100))
+    found = rare.score_table(X[[*"abc", "ward", "sex"]], y, metrics="log_loss", by=["ward", "sex"], coverage=0.8)
+    assert found.subgroups["subgroup"].tolist() == ["all rows", "ward n", "ward s", "sex 1", "sex 2"]
+    assert found.covered.query("part == 'subgroup'")["name"].tolist() == ["ward n", "ward s", "sex 1", "sex 2"]
+    alone = rare.score_table(X[[*"abc", "ward"]], y, metrics="log_loss", by=["ward"]).subgroups
+    assert alone["subgroup"].tolist() == ["all rows", "n", "s"]
+    with pytest.raises(UnknownNameError, match="age"):
+        rare.score_table(X, y, by=["ward", "age"])
+
+
+def test_decisions_count_rows_by_the_threshold_of_the_model(rare):
+    X, y = rows(200, 15)
+    weight = np.repeat([2, 0], 100)
+    found = rare.score_table(X[list("abc")], y, sample_weight=weight).decisions
+    called = rare.predict_proba(X[list("abc")])[:100, 1] >= found["threshold"]
+    is_yes = np.asarray(y)[:100] == "yes"
+    assert (found["positive"], found["threshold"]) == ("yes", rare.decision_threshold_)
+    assert (found["true_positives"], found["false_positives"]) == ((called & is_yes).sum(), (called & ~is_yes).sum())
+    assert (found["false_negatives"], found["true_negatives"]) == ((~called & is_yes).sum(), (~called & ~is_yes).sum())
+
+
 def test_f1_needs_a_row_of_the_positive_class(rare):
     X, y = rows(200, 22)
     found = rare.score_table(X[y == "no"], y[y == "no"], metrics=["f1", "accuracy"])

@@ -50,7 +50,8 @@ def score(
         typer.Option(metavar="COLUMN", help="Column of groups: intervals say how scores vary from group to group."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of subgroups, such as wards, to score one by one.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column of subgroups, such as wards, to score one by one; repeatable."),
     ] = None,
     interval: Annotated[
         float | None,
@@ -107,7 +108,7 @@ def score(
             metrics=metrics,
             sample_weight=weight,
             groups=groups,
-            by=by,
+            by=by or None,
             coverage=interval,
             by_class=by_class,
             against=against,
@@ -138,7 +139,8 @@ def score(
             rows = {
                 name: json.loads(table.to_json(orient="records", double_precision=15)) for name, table in tables.items()
             }
-            write_json(output, {"n_rows": scores.n_rows, **rows})
+            decisions = {} if scores.decisions is None else {"decisions": scores.decisions}
+            write_json(output, {"n_rows": scores.n_rows, **decisions, **rows})
         elif output is not None:
             write_table(scores.models, output)
         if output is not None:
@@ -209,6 +211,10 @@ def _print(scores: TableScores, coverage: float | None, against: Path | None) ->
     for metric, found, lower, upper, better in scores.intervals.itertuples(index=False):
         grid.add_row(*map(plain, (metric, found, f"{lower:.5g} to {upper:.5g}", better)))
     print_whole(grid)
+    if (found := scores.decisions) is not None:
+        names = ("true positives", "false positives", "true negatives", "false negatives")
+        counts = ", ".join(f"{found[name.replace(' ', '_')]:,} {name}" for name in names)
+        say(False, f"{str(found['positive'])!r} from a probability of {found['threshold']:.3g}: {counts}")
     print()
     if scores.compared is not None:
         print(f"Compared with {against}")  # not as a title, which would wrap its path

@@ -45,6 +45,7 @@ INTERRUPTED = 130
 """Exit status after Ctrl+C."""
 
 _OTHER_OPTIONS = {
+    "by": "by",
     "coverage": "interval",
     "keep": "keep",
     "max_latency": "max_latency",

@@ -100,6 +100,30 @@ def as_certain(codes: IntArray, n_classes: int) -> Float64:
     return certain
 
 
+def count_decisions(y: AnyArray, decided: AnyArray, positive: int) -> dict[str, int]:
+    """Return how many rows of two classes are decided rightly and wrongly.
+
+    Parameters
+    ----------
+    y, decided : (n_rows,) array of int
+        Codes of the true classes and of the predicted ones.
+    positive : int
+        Code of the positive class.
+
+    Examples
+    --------
+    >>> count_decisions(np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), positive=1)
+    {'true_positives': 2, 'false_positives': 1, 'true_negatives': 1, 'false_negatives': 1}
+    """
+    is_positive, is_taken = y == positive, decided == positive
+    return {
+        "true_positives": int(np.sum(is_positive & is_taken)),
+        "false_positives": int(np.sum(~is_positive & is_taken)),
+        "true_negatives": int(np.sum(~is_positive & ~is_taken)),
+        "false_negatives": int(np.sum(is_positive & ~is_taken)),
+    }
+
+
 def tune_thresholds(
     probabilities: FloatArray,
     y: AnyArray,

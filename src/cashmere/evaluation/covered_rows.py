@@ -23,7 +23,7 @@ def covered_rows(
     *,
     by_class: bool = False,
     weight: Float64 | None = None,
-    subgroups: AnyArray | None = None,
+    divisions: Sequence[AnyArray] = (),
 ) -> pd.DataFrame:
     """Compare the coverage that intervals or sets promise with that on some rows.
 
@@ -41,8 +41,8 @@ def covered_rows(
         Whether it is promised for each class, see `Predictor.predict_set`.
     weight : (n_rows,) array, optional
         Row weights; rows of weight 0 do not count.
-    subgroups : (n_rows,) array of str, optional
-        Name of the subgroup of each row.
+    divisions : sequence of (n_rows,) array of str
+        Names of the subgroup of each row, by one or several columns.
 
     Returns
     -------
@@ -73,13 +73,13 @@ def covered_rows(
                 "coverage": float(np.average(inside[rows], weights=weights[rows])),
                 "size": float(np.average(size[rows], weights=weights[rows])),
             }
-            for part, name, rows in _parts(y, predictor.target.classes, weights > 0, subgroups)
+            for part, name, rows in _parts(y, predictor.target.classes, weights > 0, divisions)
         ]
     )
 
 
 def _parts(
-    y: AnyArray, classes: Sequence[Any], counted: BoolArray, subgroups: AnyArray | None
+    y: AnyArray, classes: Sequence[Any], counted: BoolArray, divisions: Sequence[AnyArray]
 ) -> Iterator[tuple[str, str, IntArray]]:
     """Yield kind, name and rows of each part that has rows."""
     yield ALL_ROWS, "", np.flatnonzero(counted)
@@ -87,6 +87,6 @@ def _parts(
         rows = np.flatnonzero(counted & (y == code))
         if len(rows):
             yield "class", label_text(label), rows
-    if subgroups is not None:
+    for subgroups in divisions:
         for name in np.unique(subgroups[counted]):
             yield "subgroup", str(name), np.flatnonzero(counted & (subgroups == name))

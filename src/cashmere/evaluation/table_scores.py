@@ -21,7 +21,7 @@ from cashmere.data.rows import check_weight
 from cashmere.data.schema import label_text
 from cashmere.data.target_hints import frequent_class_hint
 from cashmere.data.task import TaskType
-from cashmere.ensembles.threshold import as_certain, decide
+from cashmere.ensembles.threshold import as_certain, count_decisions, decide
 from cashmere.evaluation.covered_rows import ALL_ROWS, covered_rows
 from cashmere.evaluation.metrics import Metric, get_metric
 from cashmere.exceptions import (
@@ -74,6 +74,9 @@ class TableScores:
     covered : DataFrame or None
         If requested: which share of all rows, and of each class and subgroup, lies within intervals or sets, and how
         large these are, see `covered_rows`.
+    decisions : dict or None
+        Of two classes: the ``positive`` one, the ``threshold`` from which it is predicted, and how many rows are
+        ``true_positives``, ``false_positives``, ``true_negatives`` and ``false_negatives``.
     compared : DataFrame or None
         If there is another model: a row per metric. Columns: ``metric``, ``score`` of the ensemble, ``other`` (that of
         the other model), ``difference`` of the two, its 95 % interval (``lower``, ``upper``) and ``better``, as in
@@ -86,6 +89,7 @@ class TableScores:
     n_rows: int
     subgroups: pd.DataFrame | None = None
     covered: pd.DataFrame | None = None
+    decisions: dict[str, Any] | None = None
     compared: pd.DataFrame | None = None
 
 
@@ -123,8 +127,9 @@ def score_table(
     groups : str or (n_rows,) array-like, optional
         Groups of rows that belong together, such as those of a patient: the name of a column of `X`, or the values.
         Intervals then say how scores vary from group to group: the bootstrap draws groups instead of rows.
-    by : str or (n_rows,) array-like, optional
-        Subgroups to score one by one, such as wards: the name of a column of `X`, or the values. At most 50.
+    by : str, list of str or (n_rows,) array-like, optional
+        Subgroups to score one by one, such as wards: the name of a column of `X`, those of several columns, or the
+        values. At most 50 of each column.
     coverage : float, optional
         If given, intervals (or sets of classes) with this coverage are predicted, and ``covered`` says how many of the
         rows lie within theirs.
@@ -235,18 +240,19 @@ def score_table(
         facts = {"subgroup": name, "n_rows": len(rows), "observed": observed, "predicted": predicted, "metric": names}
         return pd.DataFrame({**facts, "score": _scores(used, found[None])[0], "lower": low, "upper": high})
 
-    subgroups = labels = None
-    if by is not None:
-        labels = _subgroup_labels(frame, by)
+    subgroups = None
+    divisions = [] if by is None else _divisions(frame, by)
+    if divisions:
         tables = [of_subgroup(ALL_ROWS, counted, of_ensemble, lower, upper)]
-        for name in np.unique(labels[counted]):
-            rows = counted[labels[counted] == name]
-            found = losses(combined, rows, _loss_if_defined)
-            tables.append(of_subgroup(str(name), rows, found, *interval(rows, found)))
+        for labels in divisions:
+            for name in np.unique(labels[counted]):
+                rows = counted[labels[counted] == name]
+                found = losses(combined, rows, _loss_if_defined)
+                tables.append(of_subgroup(str(name), rows, found, *interval(rows, found)))
         subgroups = pd.concat(tables, ignore_index=True)
     covered = None
     if coverage is not None:
-        covered = covered_rows(predictor, frame, codes, coverage, by_class=by_class, weight=weight, subgroups=labels)
+        covered = covered_rows(predictor, frame, codes, coverage, by_class=by_class, weight=weight, divisions=divisions)
     compared = None
     if other is not None:
         of_other = other.predict_members(other.schema.frame_of(X))
@@ -285,8 +291,18 @@ def score_table(
         n_rows=len(counted),
         subgroups=subgroups,
         covered=covered,
+        decisions=_decisions(predictor, codes[counted], combined[counted]),
         compared=compared,
     )
+
+
+def _decisions(predictor: Predictor, codes: IntArray, combined: Float64) -> dict[str, Any] | None:
+    """Return the threshold of the positive class and the counts of right and wrong decisions; None without two."""
+    target = predictor.target
+    if target.task_type is not TaskType.BINARY:
+        return None
+    counts = count_decisions(codes, decide(combined, predictor.thresholds), target.positive)
+    return {"positive": target.classes[target.positive], "threshold": predictor.decision_threshold_, **counts}
 
 
 def _better(metrics: Sequence[Metric]) -> list[str]:
@@ -316,6 +332,20 @@ def _compared(codes: AnyArray, predictions: Float64, positive: int) -> list[AnyA
     return [codes == positive, predictions[:, positive]] if predictions.shape[1] == 2 else []
 
 
+def _divisions(frame: pd.DataFrame, by: Any) -> list[AnyArray]:
+    """Return the names of the subgroups of the rows, by each column; of several, they begin with that of the column.
+
+    Distinct texts are names of columns, unless there is one per row.
+    """
+    is_listed = isinstance(by, list | tuple) and len(by) != len(frame) and len(by) > 0
+    if not is_listed or not all(isinstance(each, str) for each in by) or len(set(by)) < len(by):
+        return [_subgroup_labels(frame, by)]
+    if len(by) == 1:
+        return [_subgroup_labels(frame, by[0])]
+    divisions = [pd.Series(_subgroup_labels(frame, each), dtype=object) for each in by]
+    return [(f"{each} " + labels).to_numpy() for each, labels in zip(by, divisions, strict=True)]
+
+
 def _subgroup_labels(frame: pd.DataFrame, by: Any) -> AnyArray:
     """Return the name of the subgroup of each row.
 
@@ -325,6 +355,11 @@ def _subgroup_labels(frame: pd.DataFrame, by: Any) -> AnyArray:
         If there is no such column, not one value per row, or too many different ones.
     """
     if isinstance(by, str):
+        if by not in frame and {each.strip() for each in by.split(",")} <= set(frame):
+            expected = "the name of one column"
+            raise InvalidParameterError(
+                "by", by, expected, "Give several as --by sex --by ward, or by=['sex', 'ward']."
+            )
         if by not in frame:
             raise UnknownNameError("column", by, map(str, frame.columns))
         by = frame[by]
