@@ -374,6 +374,12 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     assert "10 rows without a target left out" in told and "Ensemble on 230 rows" in told
 
 
+def test_refined_thresholds_say_what_they_do(run, tmp_path):
+    told = cashmere("refine", run, "--decision-threshold", "0.3", "--out", tmp_path / "model")
+    assert "Validation rows: 'good' from a probability of 0.3: " in told and " false positives, " in told
+    assert "Validation rows" not in cashmere("refine", run, "--out", tmp_path / "other")
+
+
 def test_required_scores_decide_the_status(run, table, tmp_path):
     assert "Requirement" not in cashmere("score", run, table, "--require", "accuracy=0.3", "--require", "log_loss=9")
     told = refused("score", run, table, "--require", "AUC=1.01", "--require", "log_loss=-1", status=1)

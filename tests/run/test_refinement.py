@@ -146,6 +146,11 @@ def test_another_threshold_keeps_the_ensemble(folder, tmp_path):
     np.testing.assert_array_equal(after.predict(X) == after.classes_[1], after.predict_proba(X)[:, 1] >= 0.2)
     assert len(refined.front) == 1 and refined.front["chosen"].all()
     assert not after.information["decision"]["tuned"]
+    found = refined.after["decisions"]
+    assert (found["positive"], found["threshold"]) == (after.classes_[1], pytest.approx(0.2))
+    more = refine_run(folder, decision_threshold=0.05, out=tmp_path / "eager").after["decisions"]
+    assert more["true_positives"] >= found["true_positives"] and more["false_positives"] > found["false_positives"]
+    assert sum(n for name, n in found.items() if "tives" in name) == sum(n for k, n in more.items() if "tives" in k)
     for wrong in (1.5, "often"):
         with pytest.raises(InvalidParameterError, match="decision_threshold must be 'auto', 'tune', 'none', a number"):
             refine_run(folder, decision_threshold=wrong, out=tmp_path / "none")

@@ -10,7 +10,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunFolder, number_or_name, plain, say, typed_errors
+from cashmere.cli.terminal import Quiet, RunFolder, decisions_line, number_or_name, plain, say, typed_errors
 
 
 @app.command()
@@ -86,6 +86,8 @@ def refine(
         say(False, f"Model of the run: {_line(refined.before)}")
         if refined.after is not None:
             say(False, f"Written (*):      {_line(refined.after)}")
+            if decision_threshold is not None and refined.after["decisions"] is not None:
+                say(False, f"Validation rows: {decisions_line(refined.after['decisions'])}")
         if (compared := refined.refit) is not None:
             single, folds = (
                 _number(refined.metric.score(x), ".5g") for x in (compared.single_loss, compared.folds_loss)

@@ -13,7 +13,17 @@ import typer
 from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.predicting import check_by_class
-from cashmere.cli.terminal import Quiet, RunPlace, plain, print_whole, say, say_error, tell_of_model, typed_errors
+from cashmere.cli.terminal import (
+    Quiet,
+    RunPlace,
+    decisions_line,
+    plain,
+    print_whole,
+    say,
+    say_error,
+    tell_of_model,
+    typed_errors,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,10 +221,8 @@ def _print(scores: TableScores, coverage: float | None, against: Path | None) ->
     for metric, found, lower, upper, better in scores.intervals.itertuples(index=False):
         grid.add_row(*map(plain, (metric, found, f"{lower:.5g} to {upper:.5g}", better)))
     print_whole(grid)
-    if (found := scores.decisions) is not None:
-        names = ("true positives", "false positives", "true negatives", "false negatives")
-        counts = ", ".join(f"{found[name.replace(' ', '_')]:,} {name}" for name in names)
-        say(False, f"{str(found['positive'])!r} from a probability of {found['threshold']:.3g}: {counts}")
+    if scores.decisions is not None:
+        say(False, decisions_line(scores.decisions))
     print()
     if scores.compared is not None:
         print(f"Compared with {against}")  # not as a title, which would wrap its path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -158,6 +158,13 @@ def tell_of_model(predictor: Predictor, *, quiet: bool) -> None:
     for column, count in predictor.unseen_.items():
         why = "not read as dates" if column in dates else "not seen in training"
         say(quiet, f"Note: {counted(count, 'value')} of column {column!r} {why}, treated as missing.")
+
+
+def decisions_line(decisions: Mapping[str, Any]) -> str:
+    """Return a line about `TableScores.decisions`."""
+    names = ("true positives", "false positives", "true negatives", "false negatives")
+    counts = ", ".join(f"{decisions[name.replace(' ', '_')]:,} {name}" for name in names)
+    return f"{str(decisions['positive'])!r} from a probability of {decisions['threshold']:.3g}: {counts}"
 
 
 def print_whole(grid: Table) -> None:

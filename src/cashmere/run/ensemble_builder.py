@@ -27,7 +27,7 @@ from cashmere.ensembles.limits import Allowed, Limit, allowed_within
 from cashmere.ensembles.operating_point import OperatingPoint
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.ensembles.stopping import Stop, StoppedError, go_on_unless, never
-from cashmere.ensembles.threshold import as_certain, decide, tune_thresholds
+from cashmere.ensembles.threshold import as_certain, count_decisions, decide, tune_thresholds
 from cashmere.evaluation.metrics import METRICS, Metric
 from cashmere.exceptions import CashmereError
 from cashmere.records.trial import History, Observation
@@ -332,6 +332,17 @@ class EnsembleBuilder:
         if thresholds is not None and self.metric.needs == "labels":
             loss = self._decided_loss(combined, self.pool, thresholds)
         return loss, thresholds, gain
+
+    def count_decisions(self, history: History, positive: int) -> dict[str, int]:
+        """Return how many rows of the pool the ensemble decides rightly and wrongly, for two classes.
+
+        Its members predict rows that their models have not seen; see `cashmere.ensembles.threshold.count_decisions`.
+        """
+        found = {o.trial.number: o for o in history.successes}
+        combined = self.ensemble.combine(self._stacks([found[number] for number in self.ensemble.members]))
+        if self.calibration is not None:
+            combined = self.calibration.apply(combined)
+        return count_decisions(self.pool.y, _decided(combined, self.thresholds).argmax(axis=1), positive)
 
     def loss_alone(self, predictions: AnyArray) -> float:
         """Return the loss of a trial's predictions as an ensemble of one, with the decision thresholds it would get.

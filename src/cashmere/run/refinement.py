@@ -23,6 +23,7 @@ from cashmere.base.pace import Pace
 from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.base.text import counted
 from cashmere.data.target_hints import frequent_class_hint
+from cashmere.data.task import TaskType
 from cashmere.ensembles.limits import Limit
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric, check_targets
@@ -75,7 +76,8 @@ class RefinedRun:
         ``n_members``, ``score``, ``cross_fitted_score``, ``single_row_ms``, ``batch_rows_per_second`` and ``bytes`` of
         the current model of the run, measured now; None where a value is not known.
     after : dict or None
-        The same for the model that was written; None if none was.
+        The same for the model that was written, and for two classes its ``decisions`` on the validation rows, as in
+        `TableScores`; None if none was.
     model_folder : Path or None
         Folder of that model; None if none was written.
     refit : RefitComparison or None
@@ -450,7 +452,16 @@ class _Refinement:
             "single_row_ms": latency.get("single_row_ms"),
             "batch_rows_per_second": latency.get("batch_rows_per_second"),
             "bytes": self._model.size_bytes,
+            "decisions": self._decisions(),
         }
+
+    def _decisions(self) -> dict[str, Any] | None:
+        target, thresholds = self._run.target, self._builder.thresholds
+        if target.task_type is not TaskType.BINARY:
+            return None
+        threshold = 0.5 if thresholds is None else float(thresholds[target.positive])
+        counts = self._builder.count_decisions(self._history, target.positive)
+        return {"positive": target.classes[target.positive], "threshold": threshold, **counts}
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[Callable[[Mapping[str, Any]], None]]:
