@@ -12,6 +12,7 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.cores import default_workers
 from cashmere.base.text import counted
+from cashmere.data.far_values import far_values_hint
 from cashmere.data.frames import has_labels, to_frame
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.placeholders import placeholders
@@ -20,7 +21,6 @@ from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, Task, rows_with_target
 from cashmere.data.target_hints import target_hint
 from cashmere.data.task import TaskType
-from cashmere.data.unknown_values import unknown_values_hint
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
@@ -211,10 +211,9 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)
     drifts: dict[str, float] = {}
     if new_rows is not None:
-        later = to_frame(new_rows, all_finite=False)
-        coded_later = schema.code(later)
-        drifts = _drifts(coded, coded_later)
-        if (unlike := unknown_values_hint(later, coded_later)) is not None:
+        later = schema.code(to_frame(new_rows, all_finite=False))
+        drifts = _drifts(coded, later)
+        if (unlike := far_values_hint(later)) is not None:
             findings.append(Finding(kind=FindingKind.DRIFT, sentence=unlike))
     columns = tuple(
         _facts(column, frame.iloc[:, position], skills.get(column.name), drifts.get(column.name))
