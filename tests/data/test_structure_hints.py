@@ -99,3 +99,43 @@ def test_dropped_columns_are_not_named():
 def test_the_demonstration_table_has_no_structure():
     frame = demo_table().drop(columns=DEMO_TARGET)
     assert structure_hint(infer_schema(frame).code(frame)) is None
+
+
+N_OWNERS = 150
+OWNERS = np.repeat(np.arange(N_OWNERS), 4)
+
+
+@pytest.mark.parametrize("highest", [10**6, 10**9])
+@pytest.mark.parametrize("compact", [False, True])
+def test_far_spread_numbers_in_a_few_rows_each_look_like_identifiers(highest, compact):
+    rng = np.random.default_rng(1)
+    numbers = rng.choice(highest, N_OWNERS, replace=False)[OWNERS]
+    numbers[rng.random(len(numbers)) < 0.1] = rng.integers(0, highest)  # one in many rows, some in a single one
+    frame = pd.DataFrame({"pat": numbers, "size": rng.normal(size=len(numbers))})
+    text = structure_hint(infer_schema(frame).code(frame, compact=compact))
+    assert text.startswith(
+        "Column 'pat' holds numbers that look like identifiers, each in a few rows. If rows with new"
+    )
+    assert "groups='pat'" in text and "--categorical pat" in text
+    frame["patient"] = [f"p{i}" for i in OWNERS]  # then it may be what is known of each
+    text = structure_hint(infer_schema(frame).code(frame))
+    assert text.startswith("Column 'patient' holds identifiers that several rows share.")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        RNG.integers(18, 95, 600),  # ages
+        np.round(365.25 * RNG.integers(18, 95, 400)),  # ages in days
+        np.exp(RNG.normal(10, 1, 600)).round(-2),  # rounded incomes
+        RNG.choice([499, 999, 1999, 2499], 600) + 100 * RNG.integers(0, 20, 600),  # prices in cents
+        RNG.negative_binomial(1, 0.005, 1500),  # counts
+        RNG.integers(1950, 2024, 400),
+        RNG.choice(10**6, N_OWNERS)[OWNERS] - 500_000,  # negative numbers identify nothing
+        RNG.choice(10**6, N_OWNERS)[OWNERS] + 0.5,
+        RNG.choice(10**6, 60)[np.arange(1200) % 60],  # each in many rows
+    ],
+)
+def test_measurements_do_not_look_like_identifiers(values):
+    frame = pd.DataFrame({"x": values, "size": RNG.normal(size=len(values))})
+    assert structure_hint(infer_schema(frame).code(frame)) is None

@@ -12,7 +12,7 @@ from cashmere.base.text import columns_hold
 from cashmere.data.kind_hints import other_notation
 from cashmere.data.schema import CodedTable, Column, ColumnKind
 
-_IDENTIFIER_WORDS = frozenset({"id", "ids", "identifier", "uid", "uuid", "guid"})
+_IDENTIFIER_WORDS = frozenset({"id", "ids", "identifier", "uid", "uuid", "guid", "pid", "mrn"})
 """Words that mark a column as identifiers anywhere in its name."""
 
 _OWNER_WORDS = frozenset(
@@ -33,13 +33,24 @@ _LEAST_VALUES = 10
 _LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
 """For columns with other names whose texts contain digits: fewest values, and most rows per value on average."""
 
+_ROWS_OF_NUMBER, _SHARE_OF_ROWS, _LEAST_GAP = (2, 10), 0.75, 5
+"""For whole numbers with other names: fewest and most rows of one, how many rows have such a one, and the gap between
+neighbouring numbers (median). Measurements that occur as often leave no gaps, unless they are rounded."""
+
+_FIRST_ROWS = 1000
+
+_MOST_ON_DIGIT, _LEAST_NARROW = 0.3, 0.1
+"""Shares: most of the numbers that end in one digit, and fewest gaps below half of the usual one; others are prices, or
+multiples of a unit."""
+
 
 def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
     """Return a warning about columns that hold dates, repeated identifiers or row numbers; None if there are none.
 
     Identifiers are categories or whole numbers with a telling name ("patient_id"), or texts with digits that are no
-    numbers or dates. They have many values, and most rows share theirs with others. Row numbers are consecutive
-    whole numbers with a telling name ("Unnamed: 0", "id").
+    numbers or dates. They have many values, and most rows share theirs with others. If there are none, whole numbers
+    with any name count, of which nearly each is in a few rows and far from the next. Row numbers are consecutive whole
+    numbers with a telling name ("Unnamed: 0", "id").
 
     Parameters
     ----------
@@ -71,6 +82,15 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
             f"leave {'it' if len(identifiers) == 1 else 'them'} out (--ignore), which helps in part, or give "
             f"groups={identifiers[0]!r} (--groups) instead of time."
         )
+    what = "identifiers that several rows share"
+    if not identifiers:
+        identifiers = [
+            column.name
+            for column in used
+            if column.kind is ColumnKind.NUMERIC
+            and _look_like_identifiers(coded.values[:, position_of[column.name]], column.offset)
+        ]
+        what = "numbers that look like identifiers, each in a few rows"
     sentences = []
     if dates:
         # Dates of birth spread over a much longer time than the rows.
@@ -83,8 +103,8 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
         )
     if identifiers:
         sentences.append(
-            f"{columns_hold(identifiers)} identifiers that several rows share. If rows with new ones are to be "
-            "predicted, random folds show models other rows of the same ones, and scores are too good: give "
+            f"{columns_hold(identifiers)} {what}. If rows with new ones are to be predicted, random folds show models "
+            "other rows of the same ones, and scores are too good: give "
             f"groups={identifiers[0]!r} (--groups)."
         )
         numeric = [column.name for column in used if column.kind is ColumnKind.NUMERIC and column.name in identifiers]
@@ -130,6 +150,27 @@ def _is_repeated_identifier(column: Column, values: AnyArray, *, only_named: boo
         return False
     counts = np.unique(values, return_counts=True)[1]
     return len(counts) >= _LEAST_VALUES and bool(2 * counts[counts > 1].sum() > len(values))
+
+
+def _look_like_identifiers(values: AnyArray, offset: float) -> bool:
+    """Return whether values are whole numbers, nearly each in a few rows and far from the next, and not rounded."""
+    for part in (values[:_FIRST_ROWS], values):  # the first rows suffice in most columns
+        known = part[~np.isnan(part)]
+        if np.any(known != np.floor(known)):
+            return False
+    fewest, most = _ROWS_OF_NUMBER
+    needed = max(_LEAST_CODES, len(known) // most)
+    if len(known) < fewest * _LEAST_CODES or known.max() - known.min() < _LEAST_GAP * needed / 2:  # sorting takes long
+        return False
+    numbers, counts = np.unique(known.astype(np.float64) + offset, return_counts=True)
+    is_shared = (counts >= fewest) & (counts <= most)
+    if len(numbers) < _LEAST_CODES or numbers[0] < 0 or counts[is_shared].sum() < _SHARE_OF_ROWS * len(known):
+        return False
+    gaps = np.diff(numbers)
+    usual = np.median(gaps)
+    on_digit = np.bincount((numbers % 10).astype(np.int64)).max() / len(numbers)
+    is_even = np.mean(gaps < usual / 2) < _LEAST_NARROW
+    return bool(usual >= _LEAST_GAP and on_digit < _MOST_ON_DIGIT and not is_even)
 
 
 def _words(name: str) -> list[str]:
