@@ -775,6 +775,8 @@ def test_doubtful_targets_are_reported_before_the_search():
         warnings.simplefilter("error")
         with pytest.raises(TargetWarning, match="'Yes' and 'yes'"):
             model.fit(X, ["yes", "Yes", "no", "no"] * 10)
+        with pytest.raises(TargetWarning, match="Class 9 of the target"):
+            model.fit(X, [0] * 20 + [1] * 16 + [9] * 4)
         with pytest.raises(RowOrderWarning, match=r"rows of y have the same labels.*y\.loc\[X\.index\]"):
             model.fit(X[::-1], pd.Series(["yes", "no"] * 20))
 

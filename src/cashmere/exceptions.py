@@ -65,7 +65,7 @@ class ColumnKindWarning(UserWarning):
 
 
 class TargetWarning(UserWarning):
-    """The target is among the features; or its classes look like numbers, dates, or one class in several spellings."""
+    """The target is among the features, or its classes look like numbers, dates, spellings of one, or missing ones."""
 
 
 class UnknownValuesWarning(UserWarning):

@@ -9,6 +9,7 @@ from cashmere.data.target_hints import (
     counts_hint,
     feature_that_is_the_target,
     frequent_class_hint,
+    missing_outcome_hint,
     target_hint,
     values_hint,
     zeros_hint,
@@ -109,3 +110,41 @@ def test_metric_of_the_frequent_class_is_reported():
     assert frequent_class_hint(coding.looking_for("fraud"), codes, "f1") is None
     assert frequent_class_hint(*TargetCoding.with_codes([0] * 9 + [1]), "f1") is None
     assert frequent_class_hint(*TargetCoding.with_codes([0, 1, 2] * 9), "f1") is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [
+        (["Unknown ", "no", "yes"], "Class 'Unknown ' of the target (10 rows) looks like a missing outcome. If so,"),
+        (
+            ["N/A", "no", "yes", "-"],
+            "Classes '-' of the target (40 rows), 'N/A' of the target (10 rows) look like missing",
+        ),
+        ([9, 0, 1], "Class 9 of the target (10 rows)"),
+        ([99.0, 1.0, 2.0], "Class 99.0 of the target (10 rows)"),
+        (["-9", "0", "1"], "Class '-9' of the target (10 rows)"),
+        (["999", "dead", "alive"], "Class '999' of the target (10 rows)"),
+    ],
+)
+def test_classes_that_look_like_missing_outcomes_are_named(labels, shown):
+    rows = np.repeat(np.array(labels), [10, 80, 80, 40][: len(labels)])
+    text = missing_outcome_hint(*TargetCoding.with_codes(rows))
+    assert text.startswith(shown) and "--drop-missing-target" in text
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        list(range(10)) * 9,  # digits
+        [0, 1, 2] * 9,
+        [1, 2, 3, 9] * 9,
+        [7, 8, 9] * 9,
+        [0, 1, 9] * 9,  # many of 9
+        ["A1", "B2", "9"] * 3 + ["A1", "B2"] * 9,
+        ["none", "low", "high"] * 9,
+        ["unknown", "known"] * 9,  # what is to be told apart
+        [True, False] * 9,
+    ],
+)
+def test_other_classes_are_no_missing_outcomes(rows):
+    assert missing_outcome_hint(*TargetCoding.with_codes(rows)) is None

@@ -145,6 +145,12 @@ def test_rows_without_a_target_are_counted_and_left_out():
         inspect_table(X, [None] * N)
 
 
+def test_a_class_that_looks_like_a_missing_outcome_is_a_finding():
+    found = inspect_table(pd.DataFrame({"size": range(40)}), ["yes", "no", "no", "unknown"] * 10)
+    sentences = [finding.sentence for finding in found.findings if finding.kind is FindingKind.TARGET]
+    assert sentences[0].startswith("Class 'unknown' of the target (10 rows) looks like a missing outcome.")
+
+
 def test_classes_in_several_spellings_are_a_finding():
     found = inspect_table(pd.DataFrame({"size": range(40)}), ["yes", "Yes", "no", "no"] * 10)
     sentences = [finding.sentence for finding in found.findings if finding.kind is FindingKind.TARGET]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _ANSI = re.compile(
@@ -23,6 +23,7 @@ _CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/@\"']{1,500}
 _TOKENS = re.compile(r"([?&][\w.-]{0,60}(?:token|key|secret|password|signature|sig)=)[^\s&\"'#]+", re.IGNORECASE)
 _WORDS = re.compile(r"[^\s\"']+")
 _COLUMNS_NAMED = 3
+_SPELLINGS_SHOWN = 3
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 
 
@@ -86,6 +87,21 @@ def columns_hold(names: list[str]) -> str:
     """
     shown = ", ".join(map(repr, names[:_COLUMNS_NAMED])) + (", ..." if len(names) > _COLUMNS_NAMED else "")
     return f"Column {shown} holds" if len(names) == 1 else f"Columns {shown} hold"
+
+
+def shown_spellings(texts: Iterable[str]) -> str:
+    """Return those of different texts that differ only in case or blanks, three at most, or ``""`` if none do.
+
+    Examples
+    --------
+    >>> shown_spellings(["Yes", "no", "yes "])
+    "'Yes' and 'yes '"
+    """
+    spellings: dict[str, list[str]] = {}
+    for text in texts:
+        spellings.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    alike = [" and ".join(map(repr, labels)) for labels in spellings.values() if len(labels) > 1]
+    return "; ".join(alike[:_SPELLINGS_SHOWN]) + ("; ..." if len(alike) > _SPELLINGS_SHOWN else "")
 
 
 def first_of(names: Sequence[str], *, most: int) -> str:

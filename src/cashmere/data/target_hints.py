@@ -1,4 +1,4 @@
-"""Signs of a doubtful target: left among the features, classes in another notation, one class in several spellings."""
+"""Signs of a doubtful target: among the features, classes in another notation or spelling, or for missing outcomes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray
-from cashmere.base.text import counted
+from cashmere.base.text import counted, shown_spellings
 from cashmere.data.kind_hints import other_notation
 from cashmere.data.placeholders import ROWS_OF_HINT, placeholder_numbers
-from cashmere.data.schema import float32_offset
+from cashmere.data.schema import float32_offset, label_text
 from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
-_PAIRS_NAMED = 3
+_NAMED = 3
 
 _OF_SECOND_CLASS = ("f1", "average_precision")
 """Metrics that look for one of two classes."""
@@ -21,6 +21,19 @@ _MANY_NUMBERS = 11
 """Consecutive whole numbers that are more likely amounts than classes: more than there are digits."""
 
 _DIVIDES_BY_TARGET = "mape"
+
+_WORDS_FOR_MISSING = frozenset(
+    {"unknown", "unk", "not known", "missing", "not available", "not recorded", "not reported", "no answer"}
+    | {"n/a", "na", "n.a.", "#n/a", "<na>", "nan", "null", "?", "??", "-", "--", ".", "unbekannt", "k.a."}
+)
+"""Classes that probably say that an outcome is missing, in small letters. "None" is often one, as of defects."""
+
+_NUMBERS_FOR_MISSING = frozenset({"9", "99", "999", "9999", "-9", "-99", "-999", "-9999"})
+_OTHER_NUMBERS = (frozenset({"0", "1"}), frozenset({"1", "2"}))
+"""A number stands for a missing outcome if the other two classes are words, or one of these pairs of numbers."""
+
+_MOST_OF_NUMBER = 0.25
+"""Largest share of rows for which a number may stand for a missing outcome."""
 
 
 def feature_that_is_the_target(frame: pd.DataFrame, y: object) -> str | None:
@@ -67,17 +80,60 @@ def target_hint(coding: TargetCoding) -> str | None:
         if notation is not None:
             what, remedy, example = notation
             sentences.append(f"The target holds {what}, such as {example!r}, which are read as classes: {remedy}.")
-    spellings: dict[str, list[str]] = {}
-    for label in coding.classes:
-        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    alike = [" and ".join(map(repr, labels)) for labels in spellings.values() if len(labels) > 1]
-    if alike:
-        shown = "; ".join(alike[:_PAIRS_NAMED]) + ("; ..." if len(alike) > _PAIRS_NAMED else "")
+    if shown := shown_spellings(coding.classes):
         sentences.append(
             f"The target has classes that differ only in case or blanks ({shown}): if they are the same class, write "
             "them alike."
         )
     return " ".join(sentences) or None
+
+
+def missing_outcome_hint(coding: TargetCoding, codes: AnyArray) -> str | None:
+    """Return a warning about a class beside two others or more that probably stands for a missing outcome, else None.
+
+    Parameters
+    ----------
+    coding : TargetCoding
+        The classes.
+    codes : (n_rows,) array of int
+        Their codes.
+
+    Examples
+    --------
+    >>> coding, codes = TargetCoding.with_codes(["no", "yes", "no", "unknown"])
+    >>> missing_outcome_hint(coding, codes).partition(".")[0]
+    "Class 'unknown' of the target (1 row) looks like a missing outcome"
+    """
+    if len(coding.classes) <= 2:
+        return None
+    texts = [label_text(label) for label in coding.classes]
+    found = [code for code, text in enumerate(texts) if " ".join(text.split()).casefold() in _WORDS_FOR_MISSING]
+    if not found and len(texts) == 3:
+        found = [
+            code
+            for code, text in enumerate(texts)
+            if text in _NUMBERS_FOR_MISSING
+            and _are_an_outcome({*texts} - {text})
+            and np.count_nonzero(codes == code) <= _MOST_OF_NUMBER * len(codes)
+        ]
+    if not found:
+        return None
+    shown = ", ".join(
+        f"{coding.classes[code]!r} of the target ({counted(int(np.count_nonzero(codes == code)), 'row')})"
+        for code in found[:_NAMED]
+    )
+    what = f"Class {shown} looks like a missing outcome"
+    if len(found) > 1:
+        what = f"Classes {shown} look like missing outcomes"
+    return (
+        f"{what}. If so, models should not learn to predict it: leave such rows out, or empty these cells and call "
+        "cashmere fit with --drop-missing-target."
+    )
+
+
+def _are_an_outcome(texts: set[str]) -> bool:
+    """Return whether two classes are words, or 0 and 1, or 1 and 2."""
+    return texts in _OTHER_NUMBERS or not any(character.isdigit() for text in texts for character in text)
 
 
 def counts_hint(coding: TargetCoding) -> str | None:

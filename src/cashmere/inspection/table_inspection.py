@@ -19,7 +19,7 @@ from cashmere.data.placeholders import placeholders
 from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, Task, rows_with_target
-from cashmere.data.target_hints import target_hint
+from cashmere.data.target_hints import missing_outcome_hint, target_hint
 from cashmere.data.task import TaskType
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
@@ -204,8 +204,9 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
             )
             findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
         coding, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
-        if (doubtful := target_hint(coding)) is not None:
-            findings.append(Finding(kind=FindingKind.TARGET, sentence=doubtful))
+        for doubtful in (target_hint(coding), missing_outcome_hint(coding, codes)):
+            if doubtful is not None:
+                findings.append(Finding(kind=FindingKind.TARGET, sentence=doubtful))
     schema = infer_schema(frame, named=has_labels(X))
     coded = schema.code(frame, compact=len(frame) > _ROWS_JUDGED)
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)

@@ -38,6 +38,7 @@ from cashmere.data.target import TargetCoding, one_class_error
 from cashmere.data.target_hints import (
     counts_hint,
     frequent_class_hint,
+    missing_outcome_hint,
     target_hint,
     values_hint,
     zeros_hint,
@@ -280,6 +281,7 @@ class RunDirectory:
             target = target.looking_for(settings.pos_label)
             tell(TargetWarning, target_hint(target) if target.classes else values_hint(codes))
             tell(TargetWarning, counts_hint(target) if task is None else None)
+            tell(TargetWarning, missing_outcome_hint(target, codes))
             weight = _weighed(weight, codes, target, settings)
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()
