@@ -25,8 +25,9 @@ from cashmere.data.frames import feature_names, has_labels, to_frame
 from cashmere.data.reading import take_column
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import structure_names, take_structure
+from cashmere.data.structure_hints import feature_that_is_the_groups
 from cashmere.data.target_hints import feature_that_is_the_target
-from cashmere.exceptions import MissingParameterError, RowOrderWarning, SchemaError, TargetWarning
+from cashmere.exceptions import MissingParameterError, RowOrderWarning, RowStructureWarning, SchemaError, TargetWarning
 from cashmere.plots.methods import ClassifierPlots, PlotMethods, RegressorPlots
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, StopReason, fit_run
@@ -173,6 +174,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
         if (hint := feature_that_is_the_target(frame, y)) is not None:
             warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())
+        if (hint := feature_that_is_the_groups(frame, groups)) is not None:
+            warnings.warn(RowStructureWarning(hint), stacklevel=level_of_caller())
         frame, structure = take_structure(frame, groups=groups, time=time, gap=settings.gap)
         names = None if feature_names(X) is None else np.array(frame.columns, dtype=object)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)

@@ -57,7 +57,7 @@ class VersionWarning(UserWarning):
 
 
 class RowStructureWarning(UserWarning):
-    """A table has dates, repeated identifiers or row numbers, and neither ``time`` nor ``groups`` was given."""
+    """Rows seem to belong together or to be in order, but ``groups`` and ``time`` do not say so, or not as meant."""
 
 
 class ColumnKindWarning(UserWarning):

@@ -6,7 +6,7 @@ import pytest
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.schema import infer_schema
-from cashmere.data.structure_hints import structure_hint
+from cashmere.data.structure_hints import feature_that_is_the_groups, structure_hint
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -139,3 +139,13 @@ def test_far_spread_numbers_in_a_few_rows_each_look_like_identifiers(highest, co
 def test_measurements_do_not_look_like_identifiers(values):
     frame = pd.DataFrame({"x": values, "size": RNG.normal(size=len(values))})
     assert structure_hint(infer_schema(frame).code(frame)) is None
+
+
+@pytest.mark.parametrize("values", [[f"p{i // 2}" for i in range(N)], np.arange(N) // 2, np.arange(N) // 2 == 3])
+def test_groups_among_the_features_are_found_by_their_values(values):
+    frame = pd.DataFrame({"size": RNG.normal(size=N), "patient": values})
+    for groups in (frame["patient"], frame["patient"].to_numpy(), list(values), frame["patient"].rename("x")):
+        text = feature_that_is_the_groups(frame, groups)
+        assert "column 'patient' has their values" in text and "groups='patient'" in text
+    for other in (None, "patient", frame["patient"].iloc[::-1], frame["patient"][:9], frame):
+        assert feature_that_is_the_groups(frame, other) is None

@@ -394,3 +394,16 @@ def test_a_finished_run_goes_on_without_its_table(tmp_path):
     model(run_directory=tmp_path / "run", space="default", budget="1trials").fit(X, y, time="day")
     finished = continue_run(tmp_path / "run", Budget(trials=1))
     assert len(finished.rows) == 2
+
+
+def test_groups_that_are_features_or_alike_bring_a_warning(tmp_path):
+    X, y = visits()
+    X["patient"] = [f"P-{name}" for name in X["patient"]]
+    with pytest.warns(RowStructureWarning, match="features contain the groups: column 'patient' .*: groups='patient'"):
+        model(budget="1trials").fit(X.drop(columns="day"), y, groups=X["patient"])
+    name = X["patient"].iloc[0]
+    X.loc[0, "patient"] = name.lower()
+    with pytest.warns(
+        RowStructureWarning, match=r"Column 'patient' has groups that differ only in case .*P-.*' and 'p-"
+    ):
+        model(budget="1trials").fit(X, y, groups="patient")

@@ -97,6 +97,9 @@ def shown_spellings(texts: Iterable[str]) -> str:
     >>> shown_spellings(["Yes", "no", "yes "])
     "'Yes' and 'yes '"
     """
+    texts = list(texts)
+    if len({" ".join(text.split()).casefold() for text in texts}) == len(texts):
+        return ""
     spellings: dict[str, list[str]] = {}
     for text in texts:
         spellings.setdefault(" ".join(text.split()).casefold(), []).append(text)

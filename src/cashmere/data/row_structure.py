@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, IntArray
-from cashmere.base.text import counted
+from cashmere.base.text import counted, shown_spellings
 from cashmere.data.schema import read_labels, read_times
 from cashmere.exceptions import DataError, InvalidParameterError, UnknownNameError
 from cashmere.records.budget import parse_seconds
@@ -40,6 +40,10 @@ class RowStructure:
         Name of the column of dates that stays in the table, as parts of it may recur; ``""`` if there is none.
     known : (n_rows,) array of int64 or None
         With a gap in time: how many moments are known when a row is predicted; their numbers are below this one.
+    digests : (n_groups,) array of int64 or None
+        Of groups, see `group_digests`; earlier versions did not keep them.
+    alike : str
+        Groups that differ only in case or blanks, as a message shows them; ``""`` if there are none.
 
     Examples
     --------
@@ -54,6 +58,8 @@ class RowStructure:
     name: str = ""
     calendar: str = ""
     known: IntArray | None = None
+    digests: IntArray | None = None
+    alike: str = ""
 
     @classmethod
     def from_values(
@@ -110,7 +116,12 @@ class RowStructure:
                 column=name,
             )
         known = None if gap is None or kind is StructureKind.GROUPS else _known_moments(moments, gap, name)[codes]
-        return cls(kind=kind, codes=codes, name=name, known=known), read.dtype.kind == "M"
+        digests, alike = None, ""
+        if kind is StructureKind.GROUPS:
+            digests = group_digests(moments)
+            alike = "" if pd.api.types.is_numeric_dtype(column) else shown_spellings(moments.tolist())
+        structure = cls(kind=kind, codes=codes, name=name, known=known, digests=digests, alike=alike)
+        return structure, read.dtype.kind == "M"
 
     @property
     def known_moments(self) -> IntArray:
@@ -165,7 +176,34 @@ class RowStructure:
         """Return the structure of some rows, renumbered without gaps."""
         kept, codes = np.unique(self.codes[rows], return_inverse=True)
         known = None if self.known is None else np.searchsorted(kept, self.known[rows]).astype(np.int64)
-        return replace(self, codes=codes.astype(np.int64), known=known)
+        digests = None if self.digests is None else self.digests[kept]
+        return replace(self, codes=codes.astype(np.int64), known=known, digests=digests)
+
+
+def group_digests(names: AnyArray) -> IntArray:
+    """Return a number for each name of a group, by which it is found again where the names are not kept.
+
+    Parameters
+    ----------
+    names : (n_groups,) array of str
+
+    Examples
+    --------
+    >>> group_digests(np.array(["ward 1", "ward 2"], dtype=object)) == group_digests(np.array(["ward 1"], dtype=object))
+    array([ True, False])
+    """
+    hashes = pd.util.hash_array(names, categorize=False)  # they are different
+    return hashes.view(np.int64)
+
+
+def alike_groups_hint(structure: RowStructure | None) -> str | None:
+    """Return a warning about groups that differ only in case or blanks; None if there are none."""
+    if structure is None or not structure.alike:
+        return None
+    return (
+        f"Column {structure.name!r} has groups that differ only in case or blanks ({structure.alike}): if they are the "
+        "same group, write them alike, as their rows may be split between training and validation."
+    )
 
 
 _ULPS = 4

@@ -27,6 +27,8 @@ _NUMBERING_WORDS = frozenset({"number", "no", "nr", "num", "code", "key", "name"
 _ROW_WORDS = _IDENTIFIER_WORDS | _NUMBERING_WORDS | {"unnamed", "index", "row", "rows", "record", "observation", "case"}
 """A column of which all words are among these may number the rows."""
 
+_FIRST_ROWS = 1000
+
 _LEAST_VALUES = 10
 """Fewest different identifiers in a column."""
 
@@ -36,8 +38,6 @@ _LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
 _ROWS_OF_NUMBER, _SHARE_OF_ROWS, _LEAST_GAP = (2, 10), 0.75, 5
 """For whole numbers with other names: fewest and most rows of one, how many rows have such a one, and the gap between
 neighbouring numbers (median). Measurements that occur as often leave no gaps, unless they are rounded."""
-
-_FIRST_ROWS = 1000
 
 _MOST_ON_DIGIT, _LEAST_NARROW = 0.3, 0.1
 """Shares: most of the numbers that end in one digit, and fewest gaps below half of the usual one; others are prices, or
@@ -125,6 +125,41 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
 def _range(values: AnyArray) -> float:
     """Return how far numbers spread."""
     return float(np.nanmax(values) - np.nanmin(values))
+
+
+def feature_that_is_the_groups(frame: pd.DataFrame, groups: object) -> str | None:
+    """Return a warning if values given as groups are still among the features, else None.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The features.
+    groups : str, (n_rows,) array-like or None
+        As for `take_structure`: the name of a column is taken out.
+
+    Examples
+    --------
+    >>> visits = pd.DataFrame({"patient": ["a", "b", "a"], "dose": [1, 2, 3]})
+    >>> feature_that_is_the_groups(visits, visits["patient"]).partition(",")[0]
+    "The features contain the groups: column 'patient' has their values"
+    """
+    if groups is None or isinstance(groups, str) or np.ndim(groups) != 1 or len(frame) != np.shape(groups)[0]:
+        return None
+    values = np.asarray(groups, dtype=object)
+    same = [
+        str(name)
+        for name, column in frame.items()
+        if all(
+            np.array_equal(column.iloc[:n_rows].to_numpy(dtype=object), values[:n_rows])
+            for n_rows in (_FIRST_ROWS, len(frame))  # the first rows suffice in most columns
+        )
+    ]
+    if not same:
+        return None
+    return (
+        f"The features contain the groups: column {same[0]!r} has their values, which new groups do not have, so "
+        f"models learn what they cannot use. Give its name, which takes it out: groups={same[0]!r}."
+    )
 
 
 def _numbers_rows(column: Column, values: AnyArray) -> bool:

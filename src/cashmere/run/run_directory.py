@@ -29,7 +29,7 @@ from cashmere.data.monotone import directions
 from cashmere.data.parquet import read_parquet
 from cashmere.data.placeholders import placeholder_hint
 from cashmere.data.resampling import choose_resampling, make_folds
-from cashmere.data.row_structure import RowStructure, is_in_time
+from cashmere.data.row_structure import RowStructure, alike_groups_hint, is_in_time
 from cashmere.data.rows import CanonicalRows, canonical_rows, check_weight
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
@@ -293,6 +293,7 @@ class RunDirectory:
             tell(ColumnKindWarning, placeholder_hint(coded))
             if not own_splitter and (structure is None or is_in_time(structure)):
                 tell(RowStructureWarning, structure_hint(coded, in_time=structure is not None))
+            tell(RowStructureWarning, alike_groups_hint(structure))
             check()
             rows = TrainingRows(
                 values=coded.values,
