@@ -411,6 +411,44 @@ def test_weights_and_groups_are_columns(table, tmp_path):
 
 
 @pytest.mark.long
+def test_groups_of_the_run_are_those_of_scores(tmp_path):
+    frame = demo_table().sample(300, random_state=3)[["credit_amount", "age", "target"]]
+    frame["client"] = [f"c{i // 3}" for i in range(300)]
+    frame[:200].to_csv(tmp_path / "older.csv", index=False)
+    frame[180:].assign(age=frame["age"] + 1).to_csv(tmp_path / "newer.csv", index=False)
+    options = ("--target", "target", "--groups", "client", "--budget", "1trial", "--include", "logistic_regression")
+    run, newer = tmp_path / "run", tmp_path / "newer.csv"
+    cashmere("fit", tmp_path / "older.csv", *options, "--out", run)
+
+    def told(*arguments):
+        return " ".join(cashmere("score", run, *arguments).split())
+
+    def intervals():
+        return json.loads((tmp_path / "scores.json").read_text())["intervals"]
+
+    text = told(newer, "-o", tmp_path / "scores.json")
+    assert "intervals say how scores vary from group to group in 'client'" in text
+    assert "7 of 40 groups in 'client' are named like those that the run has learned from." in text
+    unasked = intervals()
+    assert "vary from group" not in told(newer, "--groups", "client", "-o", tmp_path / "scores.json")
+    assert intervals() == unasked
+    told(newer, "--groups", "age", "-o", tmp_path / "scores.json")
+    assert intervals() != unasked
+    frame[210:].to_csv(newer, index=False)  # only new clients
+    assert "are named like" not in told(newer)
+    frame[210:].drop(columns="client").to_csv(newer, index=False)
+    assert "group" not in told(newer)
+    frame[200:].assign(client="c1").to_csv(newer, index=False)
+    text = told(newer)
+    assert "intervals are by rows, as the groups in 'client' are missing in some rows, or all the same" in text
+    assert "1 of 1 group in 'client' are" not in text and "1 of 1 group in 'client' is named like" in text
+    with np.load(run / "table.npz") as arrays:
+        kept = {name: arrays[name] for name in arrays.files if name != "group_digests"}
+    np.savez(run / "table.npz", **kept)  # as earlier versions wrote it
+    assert "whether the run has learned from groups in 'client' is not known" in told(newer)
+
+
+@pytest.mark.long
 def test_labels_are_scored_as_they_are_written(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=120), "when": "2024-01-05"})

@@ -174,9 +174,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             warnings.warn(RowOrderWarning(hint), stacklevel=level_of_caller())
         if (hint := feature_that_is_the_target(frame, y)) is not None:
             warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())
+        frame, structure = take_structure(frame, groups=groups, time=time, gap=settings.gap)
         if (hint := feature_that_is_the_groups(frame, groups)) is not None:
             warnings.warn(RowStructureWarning(hint), stacklevel=level_of_caller())
-        frame, structure = take_structure(frame, groups=groups, time=time, gap=settings.gap)
         names = None if feature_names(X) is None else np.array(frame.columns, dtype=object)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
         try:

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.rows import canonical_rows
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskType
-from cashmere.run.learned_rows import count_learned_rows
+from cashmere.exceptions import CorruptStoreError
+from cashmere.run.learned_rows import count_learned_groups, count_learned_rows
 from cashmere.storage.directory import TrainingRows, write_json
 
 N_ROWS, N_LEARNED = 400, 300
@@ -73,3 +75,25 @@ def test_rows_that_repeat_each_other_are_no_sign(frame, count):
 def test_few_rows_of_many_may_be_the_same_by_chance(frame, count):
     rare = pd.concat([frame[N_LEARNED:], frame[:1]])
     assert count(frame[:N_LEARNED], rare) == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_are_found_by_their_names(tmp_path, weighted):
+    frame = pd.DataFrame({"size": range(9)})
+    structure = RowStructure.from_values([7, 7, 1, 1, 2, 2, 3, 3, 4], StructureKind.GROUPS)
+    weight = np.arange(9) % 8 > 1 if weighted else None  # 7 and 4 are left out
+    canonical = canonical_rows(frame, np.arange(9), weight, structure=structure)
+    coded = canonical.schema().code(frame, rows=canonical.source)
+    rows = TrainingRows(values=coded.values, texts=(), y=canonical.y, weight=None, structure=canonical.structure)
+    rows.save(tmp_path / "table.npz")
+    given = pd.Series(["7", "1", "1 ", "8", None, "4"], name="patient")
+    assert count_learned_groups(tmp_path, given) == (1 if weighted else 3, 4)
+    assert count_learned_groups(tmp_path, pd.Series([7.0, 2.0, np.nan])) == (1 if weighted else 2, 2)
+
+
+def test_digests_of_groups_that_do_not_fit_are_refused(tmp_path):
+    structure = RowStructure(kind=StructureKind.GROUPS, codes=np.array([0, 1]), digests=np.array([5]))
+    rows = TrainingRows(values=np.zeros((2, 1)), texts=(), y=np.arange(2), weight=None, structure=structure)
+    rows.save(tmp_path / "table.npz")
+    with pytest.raises(CorruptStoreError, match="its digests are not one for each group"):
+        TrainingRows.read(tmp_path / "table.npz")

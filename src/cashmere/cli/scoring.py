@@ -57,7 +57,10 @@ def score(
     ] = None,
     groups: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of groups: intervals say how scores vary from group to group."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of groups: intervals say how scores vary from group to group (default: as in the run).",
+        ),
     ] = None,
     by: Annotated[
         list[str] | None,
@@ -111,6 +114,12 @@ def score(
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
         metrics = [*(metric or usual_metrics(predictor)), *(name for name, _ in required)]
+        if groups is None and (own := _groups_of_run(Path(folder))) is not None and own in frame:
+            groups = own if _can_group(frame, own) else None
+            text = f"intervals say how scores vary from group to group in {own!r}, as the run has these groups."
+            if groups is None:
+                text = f"intervals are by rows, as the groups in {own!r} are missing in some rows, or all the same."
+            say(quiet, f"Note: {text}")
         scores = score_table(
             predictor,
             frame,
@@ -125,10 +134,14 @@ def score(
         )
         tell_of_model(predictor, quiet=quiet)
         for run in (folder, against):
-            if not quiet and run is not None and (learned := _count_learned(Path(run), frame, y)):
-                what = "the run" if against is None else str(run)
+            if quiet or run is None:
+                continue
+            what = "the run" if against is None else str(run)
+            if learned := _count_learned(Path(run), frame, y):
                 text = f"{learned} of {counted(scores.n_rows, 'row')} are among those that {what} has learned from"
                 say(quiet, f"Note: {text}, so its scores are too good. Score rows that it has not seen.")
+            if (told := _about_learned_groups(Path(run), what, frame)) is not None:
+                say(quiet, f"Note: {told}")
         what = "classes" if predictor.information.get("class_weight") is not None else "rows"
         if sample_weight is None and (what == "classes" or predictor.information.get("weighted", False)):
             text = f"rows have equal weights here, but the run weighed {what}: its own scores are on another scale."
@@ -171,6 +184,46 @@ def _count_learned(folder: Path, frame: pd.DataFrame, y: Any) -> int:
     with suppress(CorruptStoreError):  # scores do not need the table
         return count_learned_rows(folder, frame, y)
     return 0
+
+
+def _groups_of_run(folder: Path) -> str | None:
+    """Return the name of the column of groups that a run has; None if it has none, or is a model without a run."""
+    from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+    from cashmere.storage.directory import read_run_json
+
+    with suppress(CorruptStoreError, RunDirectoryError):  # scores need the model alone
+        groups = read_run_json(folder).get("settings", {}).get("groups")
+        return groups if isinstance(groups, str) else None
+    return None
+
+
+def _can_group(frame: pd.DataFrame, name: str) -> bool:
+    """Return whether each row has a group, and there are several."""
+    from cashmere.data.schema import read_labels
+
+    names = set(read_labels(frame[name], name))
+    return "" not in names and len(names) > 1
+
+
+def _about_learned_groups(folder: Path, what: str, frame: pd.DataFrame) -> str | None:
+    """Return a note if the table has groups that the run has learned from, or if that cannot be known; else None."""
+    from cashmere.exceptions import CorruptStoreError
+    from cashmere.run.learned_rows import count_learned_groups
+
+    name = _groups_of_run(folder)
+    if name is None or name not in frame:
+        return None
+    try:
+        n_learned, n_groups = count_learned_groups(folder, frame[name])
+    except CorruptStoreError:  # scores do not need the table
+        return None
+    if n_learned is None:
+        return f"whether {what} has learned from groups in {name!r} is not known, as earlier versions did not keep it."
+    if not n_learned:
+        return None
+    share = f"{n_learned} of {counted(n_groups, 'group')} in {name!r} {'is' if n_learned == 1 else 'are'}"
+    text = f"{share} named like those that {what} has learned from. If they are the same, scores are too good"
+    return f"{text} for new groups: score rows of others."
 
 
 def _read_requirements(given: Sequence[str], task_type: TaskType) -> list[tuple[str, float]]:

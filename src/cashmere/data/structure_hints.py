@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -127,7 +128,7 @@ def _range(values: AnyArray) -> float:
     return float(np.nanmax(values) - np.nanmin(values))
 
 
-def feature_that_is_the_groups(frame: pd.DataFrame, groups: object) -> str | None:
+def feature_that_is_the_groups(frame: pd.DataFrame, groups: Any) -> str | None:
     """Return a warning if values given as groups are still among the features, else None.
 
     Parameters
@@ -143,7 +144,7 @@ def feature_that_is_the_groups(frame: pd.DataFrame, groups: object) -> str | Non
     >>> feature_that_is_the_groups(visits, visits["patient"]).partition(",")[0]
     "The features contain the groups: column 'patient' has their values"
     """
-    if groups is None or isinstance(groups, str) or np.ndim(groups) != 1 or len(frame) != np.shape(groups)[0]:
+    if groups is None or isinstance(groups, str):
         return None
     values = np.asarray(groups, dtype=object)
     same = [

@@ -1,4 +1,4 @@
-"""Rows of another table that a run has learned from."""
+"""Rows and groups of another table that a run has learned from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray
-from cashmere.storage.directory import TrainingRows, read_schema
+from cashmere.data.row_structure import group_digests
+from cashmere.data.schema import read_labels
+from cashmere.storage.directory import TrainingRows, read_schema, read_structure
 
 _FACTOR = np.uint64(1_000_003)
 
@@ -50,6 +52,36 @@ def count_learned_rows(folder: Path, X: Any, y: Any) -> int:
     found = int(np.isin(given, keys).sum())
     repeated = float(counts[counts > 1].sum()) / len(learned.y)
     return found if found > (_REPETITIONS * repeated + _SHARE) * len(given) else 0
+
+
+def count_learned_groups(folder: Path, groups: pd.Series[Any]) -> tuple[int | None, int]:
+    """Return how many groups of another table have names of groups that a run has learned from, and how many there are.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    groups : (n_rows,) Series
+        The other groups; missing ones do not count.
+
+    Returns
+    -------
+    int or None
+        How many are known; None if the run has no digests of its groups, as those of earlier versions.
+    int
+        How many there are.
+
+    Raises
+    ------
+    CorruptStoreError
+        If a file of the run is damaged.
+    """
+    names = pd.unique(read_labels(groups, str(groups.name)))
+    given = group_digests(names[names != ""])
+    structure = read_structure(folder / "table.npz")
+    if structure is None or structure.digests is None:
+        return None, len(given)
+    return int(np.isin(given, structure.digests).sum()), len(given)
 
 
 def _keys(values: AnyArray, texts: Iterable[AnyArray], y: AnyArray) -> NDArray[np.uint64]:

@@ -289,6 +289,8 @@ class TrainingRows:
         structure = {} if self.structure is None else {self.structure.kind.value: self.structure.codes}
         if self.structure is not None and self.structure.known is not None:
             structure["known"] = self.structure.known
+        if self.structure is not None and self.structure.digests is not None:
+            structure["group_digests"] = self.structure.digests
         with writing(path) as file:
             source = {} if self.source is None else {"source": self.source}
             write_arrays(file, {"values": self.values, "y": self.y, **texts, **weight, **structure, **source})
@@ -374,7 +376,10 @@ def _read_structure(arrays: Mapping[str, AnyArray]) -> RowStructure | None:
                 known.dtype != np.int64 or known.shape != codes.shape or bool(np.any((known < 0) | (known > codes)))
             ):
                 raise ValueError("its known moments are not before the others")
-            return RowStructure(kind=kind, codes=codes, known=known)
+            digests = arrays.get("group_digests") if kind is StructureKind.GROUPS else None
+            if digests is not None and (digests.dtype != np.int64 or digests.shape != (1 + max(codes, default=0),)):
+                raise ValueError("its digests are not one for each group")
+            return RowStructure(kind=kind, codes=codes, known=known, digests=digests)
     return None
 
 
