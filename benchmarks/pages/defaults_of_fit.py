@@ -23,6 +23,25 @@ CELLS = {
 }
 """Rows that are fitted times columns times classes, of tables with slow trials."""
 
+WIDE = {
+    "cnae-9": (810, 856 * 9),
+    "mfeat-pixel": (1500, 240 * 10),
+    "mfeat-factors": (1500, 216 * 10),
+    "mfeat-fourier": (1500, 76 * 10),
+    "mfeat-zernike": (1500, 47 * 10),
+    "vowel": (742, 12 * 11),
+    "texture": (4125, 40 * 11),
+    "letter": (15_000, 16 * 26),
+    "optdigits": (4215, 64 * 10),
+    "first-order-theorem-proving": (4584, 51 * 6),
+    "satimage": (4822, 36 * 6),
+    "pendigits": (8244, 16 * 10),
+}
+"""Most rows that are fitted, and columns times classes, of tables with many of these."""
+
+_BANDS = (50, 100, 200, 400, 2000)
+"""Thousands of cells per CPU second."""
+
 
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
@@ -30,6 +49,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _optdivbo_beside_bo()
     yield _kinds_of_resampling()
     yield _slow_trials()
+    yield _few_rows()
     yield _eight_folds()
     yield from _means_of_eight_folds()
 
@@ -97,6 +117,36 @@ def _slow_trials() -> Body:
         header="| | cells per second, thousands | five folds | three folds | holdout |",
         lines=tuple(lines),
     )
+
+
+def _few_rows() -> Body:
+    runs = kept("folds_of_few_rows")
+    fitted = [min(rows, WIDE[table][0]) for table, rows in zip(runs["table"], runs["rows"], strict=True)]
+    cells = np.array(fitted) * [WIDE[table][1] for table in runs["table"]]
+    runs = runs.assign(
+        kind=runs["variant"].str.partition("/")[2], thousands=cells / runs["budget"] / runs["share"] / 1000
+    )
+    losses = runs.set_index(["rows", "table", "seed", "thousands", "kind"])["test"].unstack()
+    changes = np.log(losses[["3fold", "5fold"]].div(losses["holdout"], axis=0)).dropna(how="all").reset_index()
+    changes["band"] = np.searchsorted(_BANDS, changes["thousands"])
+    of_tables = changes.groupby(["rows", "band", "table"])[["3fold", "5fold"]].mean()
+    shown = []
+    for (rows, band), of in of_tables.groupby(level=["rows", "band"]):
+        below = "up to 50" if band == 0 else f"{_BANDS[band - 1]} to {_BANDS[band]}"
+        means = (_change(of[kind]) for kind in ("3fold", "5fold"))
+        shown.append(row(f"{rows:,}", below, *means))
+    return Body(
+        header="| rows, at most | cells per second, thousands | three folds | five folds |",
+        lines=tuple(shown),
+    )
+
+
+def _change(logs: pd.Series) -> str:
+    """Return the mean change of tables in per cent, and on how many of them it is lower."""
+    logs = logs.dropna()
+    if not len(logs):
+        return ""
+    return f"{signed(100 * np.expm1(logs.mean()), 1)} % ({(logs < 0).sum()} of {len(logs)})"
 
 
 def _loss_and_trials(of: Frame, *, bold: bool = False) -> str:

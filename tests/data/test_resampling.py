@@ -65,6 +65,11 @@ def test_auto_depends_on_the_rows(n, expected):
         (37_500, 6_000_000, "3fold"),
         (37_500, 6_000_001, "holdout"),
         (37_501, 500_000, "holdout"),
+        (2000, 9_600_000, "5fold"),  # limits are four times as high
+        (2000, 24_000_000, "3fold"),
+        (2000, 24_000_001, "holdout"),
+        (5000, 4_800_001, "3fold"),  # twice as high
+        (5000, 12_000_001, "holdout"),
     ],
 )
 def test_a_budget_of_time_decides_how_many_folds_there_are(n_rows, n_cells, expected):
