@@ -33,6 +33,27 @@ def test_closed_pipe_is_no_error():
     assert result.stderr == ""
 
 
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
+def test_closed_streams_are_no_error(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("x,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(40)))
+    run, predictions = tmp_path / "run", tmp_path / "p.csv"
+    for arguments in (
+        f"fit {table} --target y --budget 1trials --include logistic_regression --out {run} <&- >&- 2>&-",
+        f"leaderboard {run} >&-",
+        f"predict {run} {table} -o {predictions} 2>&-",
+    ):
+        command = ["bash", "-c", f"{sys.executable} -m cashmere {arguments}"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr) == (0, ""), arguments
+    assert (run / "report.html").exists()
+    assert len(predictions.read_text().splitlines()) == 41
+    command = ["bash", "-c", f"{sys.executable} -m cashmere leaderboard {tmp_path / 'none'} 2>&-"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")  # errors do not turn up among results
+
+
 def no_memory():
     bytes(2**62)
 
