@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import typer
 from processes import running, wait_until
@@ -605,14 +606,17 @@ def test_regression_on_tab_separated_gzip(tmp_path):
     assert "--proba" in refused("predict", tmp_path / "r", tmp_path / "t.csv.gz", "-o", tmp_path / "p.csv", "--proba")
 
 
-def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
+def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path, number):
     folder = tmp_path / "run"
     command = [*CASHMERE, "fit", str(table), "--target", "target", "--budget", "10m", "--out", str(folder)]
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: list((folder / "members").glob("0*.skops")), by=process)
-        process.send_signal(signal.SIGINT)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(number)
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
+    assert workers and not psutil.wait_procs(workers, timeout=30)[1]
     assert f"cashmere resume {folder}" in errors
     assert "interrupted by the user" in output
     assert len(Predictor.load(folder).predict(pd.read_csv(table))) == 240

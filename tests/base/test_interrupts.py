@@ -1,4 +1,4 @@
-"""Ctrl+C ends what it interrupts, whatever that makes of it."""
+"""Ctrl+C ends what it interrupts, whatever that makes of it, and so does SIGTERM where it stands for Ctrl+C."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from cashmere.base.interrupts import keep_interrupt
+from cashmere.base.interrupts import keep_interrupt, stop_on_interrupt, terminate_as_interrupt
 
 
 @pytest.fixture(autouse=True)
@@ -43,4 +43,24 @@ def test_handlers_of_others_are_left_alone():
     with keep_interrupt():
         signal.raise_signal(signal.SIGINT)
     assert pressed == [signal.SIGINT]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_termination_stops_first_and_interrupts_then():
+    before = signal.getsignal(signal.SIGTERM)
+    with terminate_as_interrupt():
+        with stop_on_interrupt() as stop:
+            signal.raise_signal(signal.SIGTERM)
+            assert stop.is_set()
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_termination_interrupts_even_where_interrupts_are_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with pytest.raises(KeyboardInterrupt), terminate_as_interrupt():
+        signal.raise_signal(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.default_int_handler)

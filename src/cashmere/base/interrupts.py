@@ -1,4 +1,4 @@
-"""Ctrl+C as a request to stop, or as the one exception that it should raise."""
+"""Ctrl+C, or SIGTERM in its place, as a request to stop, or as the one exception that it should raise."""
 
 from __future__ import annotations
 
@@ -57,3 +57,26 @@ def keep_interrupt() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """Answer SIGTERM as Ctrl+C would be answered at this moment: containers, services and clusters send it to stop.
+
+    The first process of a container would ignore it otherwise. Processes that this one starts do not inherit it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        answer = signal.getsignal(signal.SIGINT)
+        if not callable(answer):  # a shell makes background processes ignore Ctrl+C
+            answer = signal.default_int_handler
+        answer(signal.SIGINT, frame)
+
+    previous = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

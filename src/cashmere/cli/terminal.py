@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cashmere.base.files import reason
-from cashmere.base.interrupts import keep_interrupt
+from cashmere.base.interrupts import keep_interrupt, terminate_as_interrupt
 from cashmere.base.text import clean_text, counted
 from cashmere.exceptions import (
     CashmereError,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cashmere.model.predictor import Predictor
 
 INTERRUPTED = 130
-"""Exit status after Ctrl+C."""
+"""Exit status after Ctrl+C, and after SIGTERM where it is answered likewise."""
 
 _OTHER_OPTIONS = {
     "by": "by",
@@ -189,10 +189,10 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
     Parameters
     ----------
     run : Path, optional
-        The run directory that Ctrl+C may leave unfinished.
+        The run directory that Ctrl+C may leave unfinished; SIGTERM is then answered like Ctrl+C.
     """
     try:
-        with keep_interrupt(), _own_warnings_as_lines():
+        with keep_interrupt(), nullcontext() if run is None else terminate_as_interrupt(), _own_warnings_as_lines():
             yield
         sys.stdout.flush()  # here, where a full disk still gets a message
     except BrokenPipeError:  # the reader of the output has closed it; typer exits silently
