@@ -160,7 +160,7 @@ class KillAllOnPaths(KillAll):
 class Terminate(Fault):
     """SIGTERM to the coordinator."""
 
-    exit_statuses = (0, -signal.SIGTERM)
+    exit_statuses = (0, 130, -signal.SIGTERM)  # the last while the interpreter starts or ends
 
     def strike(self, command: Command, rng: Random) -> str:
         return send(command.process.pid, signal.SIGTERM)
