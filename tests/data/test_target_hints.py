@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cashmere import AutoClassifier
 from cashmere.data.target import TargetCoding
 from cashmere.data.target_hints import (
+    class_order_hint,
     counts_hint,
     feature_that_is_the_target,
     frequent_class_hint,
@@ -14,7 +16,7 @@ from cashmere.data.target_hints import (
     values_hint,
     zeros_hint,
 )
-from cashmere.exceptions import DataError
+from cashmere.exceptions import DataError, TargetWarning
 
 
 def hint(labels) -> str | None:
@@ -148,3 +150,36 @@ def test_classes_that_look_like_missing_outcomes_are_named(labels, shown):
 )
 def test_other_classes_are_no_missing_outcomes(rows):
     assert missing_outcome_hint(*TargetCoding.with_codes(rows)) is None
+
+
+@pytest.mark.parametrize(
+    ("y", "is_known"),
+    [
+        (["low", "mid", "high"], False),
+        (["0", "5", "10"], False),  # sorted as texts
+        (["1", "2", "10", "3"], False),
+        (["1", "2", "3"], True),
+        ([0, 5, 10], True),
+        (["low", "high"], True),  # the order of two does not matter
+        (pd.Categorical(["low", "mid", "high"], ["low", "mid", "high"], ordered=True), False),
+        (pd.Categorical(["low", "mid", "high"], ["low", "mid", "high"]), False),
+        (pd.Categorical(["a", "b", "c"], ["a", "b", "c", "d"], ordered=True), True),
+        (pd.Categorical(["a", "b", "c"], ["c", "b", "a"], ordered=True), True),  # kappa is the same backwards
+        (pd.Categorical([1, 2, 3], [2, 1, 3], ordered=True), False),
+    ],
+)
+def test_metric_of_ordered_classes_tells_their_order_unless_it_is_known(y, is_known):
+    y = pd.Series(y)
+    coding = TargetCoding.from_target(y, "classification")
+    assert (class_order_hint(coding, y, "quadratic_kappa") is None) == is_known
+    assert class_order_hint(coding, y, "accuracy") is None
+
+
+def test_fit_tells_the_order_of_the_classes():
+    x = np.arange(60)
+    y = pd.Series(pd.Categorical.from_codes(x % 3, ["low", "mid", "high"], ordered=True))
+    model = AutoClassifier(
+        metric="quadratic_kappa", budget="1trials", include="logistic_regression", isolation="none", n_workers=1
+    )
+    with pytest.warns(TargetWarning, match="quadratic_kappa takes the classes in the order 'high', 'low', 'mid'"):
+        model.fit(pd.DataFrame({"x": x}), y)

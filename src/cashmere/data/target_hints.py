@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray
-from cashmere.base.text import counted, shown_spellings
+from cashmere.base.text import counted, first_of, shown_spellings
 from cashmere.data.kind_hints import other_notation
 from cashmere.data.placeholders import ROWS_OF_HINT, placeholder_numbers
 from cashmere.data.schema import float32_offset, label_text
 from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
 _NAMED = 3
+_CLASSES_NAMED = 5
 
 _OF_SECOND_CLASS = ("f1", "average_precision")
 """Metrics that look for one of two classes."""
@@ -34,6 +37,8 @@ _OTHER_NUMBERS = (frozenset({"0", "1"}), frozenset({"1", "2"}))
 
 _MOST_OF_NUMBER = 0.25
 """Largest share of rows for which a number may stand for a missing outcome."""
+
+_ORDERS_CLASSES = "quadratic_kappa"
 
 
 def feature_that_is_the_target(frame: pd.DataFrame, y: object) -> str | None:
@@ -189,6 +194,45 @@ def frequent_class_hint(coding: TargetCoding, codes: AnyArray, metric: str) -> s
         f"{100 * share:.0f} % of the rows belong. If {first!r} is what you look for, search with pos_label={first!r} "
         f"(--pos-label {first})."
     )
+
+
+def class_order_hint(coding: TargetCoding, y: object, metric: str) -> str | None:
+    """Return a warning if a metric takes classes in the order of their labels, which may be another one; else None.
+
+    Parameters
+    ----------
+    coding : TargetCoding
+        The classes.
+    y : array-like
+        The target; ordered categories of pandas tell their order.
+    metric : str
+        Name of a built-in metric.
+
+    Examples
+    --------
+    >>> hint = class_order_hint(TargetCoding.from_target(["low", "mid", "high"]), None, "quadratic_kappa")
+    >>> hint.partition(".")[0]
+    "The metric quadratic_kappa takes the classes in the order 'high', 'low', 'mid'"
+    >>> class_order_hint(TargetCoding.from_target(["1", "2", "3"]), None, "quadratic_kappa")
+    """
+    classes = list(coding.classes)
+    if metric != _ORDERS_CLASSES or len(classes) < 3 or _known_order(y, classes) in (classes, classes[::-1]):
+        return None
+    return (
+        f"The metric {metric} takes the classes in the order {first_of(classes, most=_CLASSES_NAMED)}. If they have "
+        "another order, number them in it, such as 0, 1, 2."
+    )
+
+
+def _known_order(y: object, classes: list[Any]) -> list[Any] | None:
+    """Return the classes in the order of ordered categories or, without any, in that of their numbers; else None."""
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+        return [label for label in dtype.categories.tolist() if label in set(classes)]
+    try:
+        return sorted(classes, key=float)
+    except ValueError:
+        return None
 
 
 def zeros_hint(values: AnyArray, metric: str) -> str | None:

@@ -36,6 +36,7 @@ from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, one_class_error
 from cashmere.data.target_hints import (
+    class_order_hint,
     counts_hint,
     frequent_class_hint,
     missing_outcome_hint,
@@ -316,6 +317,7 @@ class RunDirectory:
             tell(DeployableWarning, run.restriction)
             if settings.pos_label is None:
                 tell(TargetWarning, frequent_class_hint(target, codes, run.metric.name))
+            tell(TargetWarning, class_order_hint(target, y, run.metric.name))
             tell(TargetWarning, zeros_hint(codes, run.metric.name))
             for left_out in run._left_out():
                 tell(LeftOutWarning, left_out)
