@@ -430,3 +430,14 @@ def test_bad_predictions_are_an_error(predictions):
 @pytest.mark.parametrize("metric", [*METRICS.values(), metric_from_callable(sk.accuracy_score)])
 def test_metrics_can_be_pickled(metric):
     assert pickle.loads(pickle.dumps(metric)).name == metric.name
+
+
+def test_score_of_a_constant_prediction_is_zero_despite_rounding():
+    y = np.random.default_rng(0).integers(0, 5, 611)
+    kappa = get_metric("quadratic_kappa", TaskType.MULTICLASS)
+    constants = [np.tile(np.eye(5)[code], (len(y), 1)) for code in range(5)]
+    losses = [kappa.loss(y, p, weight) for p in constants for weight in (None, np.arange(1.0, 612.0))]
+    assert losses != [1.0] * 10
+    assert [kappa.score(loss) for loss in losses] == [0.0] * 10
+    assert get_metric("r2", TaskType.REGRESSION).score(1 + 1e-6) == pytest.approx(-1e-6)
+    assert get_metric("rmse", TaskType.REGRESSION).score(1e-15) == 1e-15

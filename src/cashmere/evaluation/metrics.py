@@ -29,6 +29,7 @@ PROBABILITY_CLIP = 1e-7
 """Smallest probability in the log loss: predictions are float32, which does not resolve 1 - p any finer."""
 
 _SUM_TOLERANCE = 1e-4
+_ROUNDING = 1e-12  # of a score that is 0
 _LEAST_SPREAD = 1e-12  # of classes that differ only by rounding; one row in ten million has 2e-7
 _CLASSIFICATION = (TaskType.BINARY, TaskType.MULTICLASS)
 _REGRESSION = (TaskType.REGRESSION,)
@@ -51,7 +52,10 @@ class ScoreScale:
 
     def score(self, loss: float) -> float:
         """Convert a loss into a score: 1 - loss if greater is better, otherwise the loss itself."""
-        return 1.0 - loss if self.greater_is_better else loss
+        if not self.greater_is_better:
+            return loss
+        score = 1.0 - loss
+        return score if abs(score) > _ROUNDING else 0.0  # of constant predictions, for example
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
