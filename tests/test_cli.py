@@ -275,6 +275,8 @@ def test_model_of_a_run_that_has_not_finished_says_so(table, tmp_path, monkeypat
         patch.setattr(Session, "finish", die)
         CliRunner().invoke(app, [*map(str, ("fit", table, *options, "--out", tmp_path / "run"))])
     note = "the run has not finished; this is its model after"
+    board = " ".join(cashmere("leaderboard", tmp_path / "run").split())
+    assert "the run has not finished, so weights are not known yet" in board and " weight " not in board
     for arguments in (
         ("predict", tmp_path / "run", table, "-o", tmp_path / "p.csv"),
         ("score", tmp_path / "run", table),
@@ -307,6 +309,10 @@ def test_leaderboard_and_report_read_the_run(run, tmp_path):
     assert "fit (s)" in output and all(f"{seconds:.3g}\n" in output for seconds in board["fit_seconds"])
     assert set(board["origin"]) == {"warm start"} and "warm start" in output
     assert [json.loads(text)["algorithm"] for text in board["configuration"]] == board["algorithm"].tolist()
+    cashmere("leaderboard", run, "-o", tmp_path / "board.json")
+    found = json.loads((tmp_path / "board.json").read_text())
+    assert [row["loss"] for row in found] == pytest.approx(board["loss"].tolist(), rel=1e-14)
+    assert [row["configuration"]["algorithm"] for row in found] == board["algorithm"].tolist()
     assert cashmere("report", run).strip().endswith("report.html")
 
 

@@ -15,6 +15,7 @@ from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.path import FollowedPath
 from cashmere.records.trial import TrialStatus
 from cashmere.run.settings import RunSettings
+from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import (
     FAILURE_COLUMNS,
     LEADERBOARD_COLUMNS,
@@ -184,6 +185,12 @@ def test_leaderboard_of_an_unfinished_run(tmp_path):
     assert len(table) == 2
     assert table["weight"].sum() == 0
     assert "ensemble" not in facts.caption
+    assert facts.caption.endswith("; the run has not finished, so weights are not known yet")
+    curve = [{"trials": 1, "seconds": 1.0, "ensemble_loss": 0.5}, {"trials": 2, "seconds": 2.0, "ensemble_loss": 0.25}]
+    with RunStore(tmp_path / "run") as store:
+        store.set_fact("curve", curve)
+    _, facts = run_leaderboard(tmp_path / "run")
+    assert "; ensemble after 2 trials 0.75; " in facts.caption
 
 
 def test_other_folders_are_refused(tmp_path):

@@ -19,7 +19,10 @@ def leaderboard(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Write all rows to this file, with hyper-parameters as JSON."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write all rows to this file, with hyper-parameters as JSON; .json writes all as JSON.",
         ),
     ] = None,
 ) -> None:
@@ -27,18 +30,22 @@ def leaderboard(
     with typed_errors():
         from rich.table import Table
 
-        from cashmere.cli.output_files import check_output, write_table
+        from cashmere.cli.output_files import check_output, write_output, write_table
         from cashmere.storage.trial_tables import run_leaderboard
 
         if output is not None:
-            check_output(output)
+            check_output(output, others=(".json",))
         rows, facts = run_leaderboard(folder)
         if output is not None:
-            write_table(rows.assign(configuration=[json.dumps(values) for values in rows["configuration"]]), output)
+            if output.name.lower().endswith(".json"):
+                write_output(output, rows.to_json(orient="records", double_precision=15, indent=1).encode())
+            else:
+                write_table(rows.assign(configuration=[json.dumps(values) for values in rows["configuration"]]), output)
             say(False, f"{len(rows)} trials written to {output}")
             return
         unneeded = ["status", "configuration"]
-        unneeded += ["loss"] * rows["loss"].equals(rows["score"]) + ["reached"] * (not rows["reached"].any())
+        unneeded += ["loss"] * rows["loss"].equals(rows["score"])
+        unneeded += [name for name in ("reached", "weight") if not rows[name].any()]
         rows = rows.drop(columns=unneeded)
         rows["fit_seconds"] = [f"{seconds:.3g}" for seconds in rows["fit_seconds"]]
         title, caption = plain(facts.title), plain(facts.caption)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cashmere.base.text import clean_text, redact
+from cashmere.base.text import clean_text, counted, redact
 from cashmere.data.task import TaskType
 from cashmere.ensembles.calibration import Calibration
 from cashmere.evaluation.metrics import Metric, ScoreScale, default_metric, get_metric
@@ -276,7 +276,8 @@ class LeaderboardFacts:
     title : str
         Target and metric.
     caption : str
-        Scores of the ensemble and of the constant prediction, number of trials and failures.
+        Scores of the ensemble, so far if the run has not finished, and of the constant prediction, number of trials and
+        failures.
     """
 
     title: str
@@ -309,11 +310,18 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
         direction = f"{scale.name}, {'higher' if scale.greater_is_better else 'lower'} is better"
     n_stopped = sum(row["status"] == "stopped" for row in rows)
     parts = [f"{len(rows)} trials, {len(rows) - len(table) - n_stopped} failed"]
-    for name, value in (("ensemble", facts.ensemble_loss), (BASELINE_NAME, facts.baseline_loss)):
+    name_of_ensemble, ensemble_loss, is_unfinished = "ensemble", facts.ensemble_loss, facts.ensemble is None
+    if is_unfinished and facts.curve:
+        latest = facts.curve[-1]
+        name_of_ensemble = f"ensemble after {counted(latest['trials'], 'trial')}"
+        ensemble_loss = latest["ensemble_loss"]
+    for name, value in ((name_of_ensemble, ensemble_loss), (BASELINE_NAME, facts.baseline_loss)):
         if value is not None and _is_finite(value):
             parts.append(f"{name} {value if scale is None else scale.score(value):.5g}")
     if facts.joined_losses is not None:
         parts.append("means over folds, of the ensemble all rows together")
+    if is_unfinished:
+        parts.append("the run has not finished, so weights are not known yet")
     if (calibration := calibration_text(facts)) is not None:
         parts.append(f"ensemble calibrated by {calibration}")
     if settings.get("order") == Order.ARRIVAL:
