@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import distributed
 import pytest
 from dask_clusters import dask_process
 
 from cashmere.base.versions import versions
+from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ClusterError, ClusterVersionError, InvalidParameterError, MissingDependencyError
 from cashmere.execution import dask_cluster
 from cashmere.execution.dask_cluster import DaskCluster
 from cashmere.execution.engines import open_cluster
 from cashmere.execution.worker_versions import other_versions, why_refused
+from cashmere.records.budget import Budget
+from cashmere.run import RunSettings, fit_run
+from cashmere.run.progress import PlainLines
 
 OTHER_VERSION = """
 from cashmere.base import versions
@@ -109,6 +114,25 @@ def test_cluster_without_workers_is_refused(monkeypatch):
         pytest.raises(ClusterError, match="has had no worker"),
     ):
         open_and_close(client)
+
+
+def test_run_waits_for_a_first_worker_no_longer_than_its_budget_and_says_so(tmp_path, capsys):
+    frame = demo_table()
+    y = frame.pop(DEMO_TARGET)
+    settings = RunSettings(target_name=DEMO_TARGET, budget=Budget(seconds=1.5))
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as empty,
+        distributed.Client(empty, set_as_default=False) as client,
+    ):
+        begin = time.monotonic()
+        with pytest.raises(ClusterError, match="has had no worker for"):
+            fit_run(tmp_path / "run", frame, y, settings, executor=client, progress=PlainLines)
+        assert time.monotonic() - begin < 20
+        address = client.scheduler.address
+        assert capsys.readouterr().out == f"waiting for a worker of the cluster at {address}: no finished trials\n"
+        with pytest.raises(ClusterError, match="has had no worker for"):
+            fit_run(tmp_path / "run", frame, y, settings, executor=client)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.long

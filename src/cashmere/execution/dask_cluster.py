@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -22,6 +22,7 @@ _CONNECT_SECONDS = 10.0
 """How long a scheduler may take to answer, at first and after it was lost."""
 
 _FIRST_WORKER_SECONDS = 60.0
+"""How long to wait for a worker if the budget leaves that much; at least one second."""
 
 _STATUS_PAGES = "127.0.0.1:0"
 
@@ -52,7 +53,9 @@ class _Description(TypedDict):
 
 
 @contextmanager
-def open_dask_cluster(executor: object, *, n_threads: int) -> Iterator[DaskCluster]:
+def open_dask_cluster(
+    executor: object, *, n_threads: int, seconds_left: float, waiting: Callable[[str], AbstractContextManager[object]]
+) -> Iterator[DaskCluster]:
     """Connect to a Dask cluster for the block; see `open_cluster`."""
     try:
         import distributed
@@ -70,12 +73,12 @@ def open_dask_cluster(executor: object, *, n_threads: int) -> Iterator[DaskClust
             memory_limit=0,
         )
         with local, distributed.Client(local, set_as_default=False) as client:
-            yield _checked(client)
+            yield _checked(client, seconds_left, waiting)
     elif isinstance(executor, str) and "://" in executor:
         with _connected(executor) as client:
-            yield _checked(client)
+            yield _checked(client, seconds_left, waiting)
     elif isinstance(executor, distributed.Client) and not executor.asynchronous:
-        yield _checked(executor)
+        yield _checked(executor, seconds_left, waiting)
     else:
         expected = (
             "a synchronous Dask client, the address of a Dask scheduler such as 'tcp://host:8786' or of a Ray cluster "
@@ -97,16 +100,21 @@ def _connected(address: str) -> distributed.Client:
         raise ClusterError(address, text) from error
 
 
-def _checked(client: distributed.Client) -> DaskCluster:
+def _checked(
+    client: distributed.Client, seconds_left: float, waiting: Callable[[str], AbstractContextManager[object]]
+) -> DaskCluster:
     """Ask all workers what they have; raise if one could not run our trials."""
     if client.status != "running":
         raise ClusterError(str(client), f"cannot be used: its client is {client.status}. Connect a new one.")
     address = str(client.scheduler.address)
-    try:
-        client.wait_for_workers(1, timeout=_FIRST_WORKER_SECONDS)
-    except TimeoutError as error:
-        text = f"has had no worker for {_FIRST_WORKER_SECONDS:.0f} s. Start some: `dask worker {address}`."
-        raise ClusterError(address, text) from error
+    if not client.scheduler_info()["workers"]:
+        seconds = max(1.0, min(_FIRST_WORKER_SECONDS, seconds_left))
+        try:
+            with waiting(address):
+                client.wait_for_workers(1, timeout=seconds)
+        except TimeoutError as error:
+            text = f"has had no worker for {seconds:.0f} s. Start some: `dask worker {address}`."
+            raise ClusterError(address, text) from error
     asked: dict[str, _Description | Exception] = client.run(_description(), on_error="return")
     # A worker that was lost meanwhile is asked again before its first trial, if it comes back.
     described = {name: found for name, found in asked.items() if not isinstance(found, OSError)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from cashmere.execution.cluster import Cluster
 from cashmere.execution.dask_cluster import open_dask_cluster
@@ -11,7 +12,13 @@ from cashmere.execution.ray_cluster import open_ray_cluster
 
 
 @contextmanager
-def open_cluster(executor: object, *, n_threads: int) -> Iterator[Cluster | None]:
+def open_cluster(
+    executor: object,
+    *,
+    n_threads: int,
+    seconds_left: float = math.inf,
+    waiting: Callable[[str], AbstractContextManager[object]] = nullcontext,
+) -> Iterator[Cluster | None]:
     """Connect to a cluster for the block. What was started for it ends with it; the user's own connections stay open.
 
     Parameters
@@ -22,6 +29,10 @@ def open_cluster(executor: object, *, n_threads: int) -> Iterator[Cluster | None
         ``RAY_ADDRESS`` names, otherwise one on this machine; None for no cluster.
     n_threads : int
         Trials at the same time for a cluster that is made here.
+    seconds_left : float
+        How long a Dask cluster may be without a worker at first; never more than a minute.
+    waiting : callable
+        Given the address of a cluster without workers, returns a context in which a worker is waited for.
 
     Raises
     ------
@@ -40,5 +51,5 @@ def open_cluster(executor: object, *, n_threads: int) -> Iterator[Cluster | None
         with open_ray_cluster(executor, n_threads=n_threads) as ray:
             yield ray
     else:
-        with open_dask_cluster(executor, n_threads=n_threads) as dask:
+        with open_dask_cluster(executor, n_threads=n_threads, seconds_left=seconds_left, waiting=waiting) as dask:
             yield dask

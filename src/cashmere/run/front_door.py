@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from cashmere.records.budget import Budget, Deadline
 from cashmere.run.executor import make_executor, settings_on
 from cashmere.run.finished import FinishedRun
 from cashmere.run.preparation_time import preparation_check
-from cashmere.run.progress import Progress, Silence
+from cashmere.run.progress import Progress, Silence, Status
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.session import Session
 from cashmere.run.settings import RunSettings
@@ -112,7 +113,7 @@ def fit_run(
         expect_workers(settings.workers)
     with (
         default_sklearn(),  # a decorator would keep the table in memory
-        open_cluster(executor, n_threads=settings.workers) as cluster,
+        _open_cluster(executor, settings.workers, deadline, progress) as cluster,
         write_failures_explained(Path(folder)),
     ):
         given, settings = settings, settings_on(cluster, settings)
@@ -177,17 +178,35 @@ def continue_run(
         If the cluster cannot be used, or is lost.
     """
     refuse_url(folder)
-    clock = Deadline(None, already_spent=already_spent)
+    clock = Deadline(None if more is None else more.seconds, already_spent=already_spent)
     with (
         write_failures_explained(Path(folder)),
         RunDirectory.open(folder, {} if strategy is None else {"strategy": strategy}) as run,
-        open_cluster(executor, n_threads=run.settings.workers) as cluster,
+        _open_cluster(executor, run.settings.workers, clock, progress) as cluster,
     ):
         if cluster is None:
             run.check_workers()
         budget = run.extend(more)
         deadline = Deadline(None if budget is None else budget.seconds, already_spent=clock.elapsed)
         return _work(run, budget, deadline, progress, cluster=cluster, report=True, load=load)
+
+
+def _open_cluster(
+    executor: object, n_threads: int, deadline: Deadline, make_progress: Callable[[], Progress]
+) -> AbstractContextManager[Cluster | None]:
+    """Open the cluster of a call, if there is one; the progress display tells if a worker must be waited for."""
+
+    @contextmanager
+    def waiting(address: str) -> Iterator[None]:
+        phase = f"waiting for a worker of the cluster at {address}"
+        progress = make_progress()
+        try:
+            progress.update(Status(phase=phase))
+            yield
+        finally:
+            progress.close()
+
+    return open_cluster(executor, n_threads=n_threads, seconds_left=deadline.remaining, waiting=waiting)
 
 
 def _work(

@@ -29,7 +29,7 @@ class Status:
     seconds_left : float or None
         Time left, finite; estimated from the pace under a budget of trials. None where it is not known.
     phase : str
-        ``"preparing"``, ``"searching"``, ``"finishing"``, ``"ended"``.
+        ``"preparing"``, ``"searching"``, ``"finishing"``, ``"ended"``, or what is waited for.
     """
 
     trials: int = 0
