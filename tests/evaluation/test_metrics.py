@@ -439,5 +439,6 @@ def test_score_of_a_constant_prediction_is_zero_despite_rounding():
     losses = [kappa.loss(y, p, weight) for p in constants for weight in (None, np.arange(1.0, 612.0))]
     assert losses != [1.0] * 10
     assert [kappa.score(loss) for loss in losses] == [0.0] * 10
+    assert np.isnan(kappa.score(float("nan")))
     assert get_metric("r2", TaskType.REGRESSION).score(1 + 1e-6) == pytest.approx(-1e-6)
     assert get_metric("rmse", TaskType.REGRESSION).score(1e-15) == 1e-15

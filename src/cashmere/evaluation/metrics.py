@@ -55,7 +55,7 @@ class ScoreScale:
         if not self.greater_is_better:
             return loss
         score = 1.0 - loss
-        return score if abs(score) > _ROUNDING else 0.0  # of constant predictions, for example
+        return 0.0 if abs(score) < _ROUNDING else score  # of constant predictions, for example; NaN stays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
