@@ -79,6 +79,7 @@ def test_numbers_of_rows_are_named(name):
         ("age", RNG.integers(20, 60, N)),
         ("width", np.arange(N) // 4),  # "id" is not a word of it
         ("account_length", np.arange(N) // 4),  # of an account, but not the account
+        ("Age_of_patient", np.arange(N) // 4),  # of a patient
         ("number_of_rooms", np.arange(N) // 4),
         ("street name", [f"street {'abcdefghijkl'[i % 12]}" for i in range(N)]),
         ("city", [f"{'abcdefghij'[i % 10]}{'klmnop'[i % 6]}" for i in range(N)]),

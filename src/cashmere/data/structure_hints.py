@@ -20,7 +20,10 @@ _OWNER_WORDS = frozenset(
     {"patient", "subject", "participant", "person", "user", "customer", "client", "member", "household", "family"}
     | {"session", "device", "machine", "vehicle", "account", "speaker", "student", "donor"}
 )
-"""Words that do so only at the end: an account length does not identify an account."""
+"""Words that do so only at the end, and not after these: neither an account length nor the age of a patient identifies
+one."""
+
+_OF_OWNER = frozenset({"of", "per", "by"})
 
 _NUMBERING_WORDS = frozenset({"number", "no", "nr", "num", "code", "key", "name"})
 """Words that may follow an owner: a speaker number identifies the speaker."""
@@ -176,7 +179,9 @@ def _is_repeated_identifier(column: Column, values: AnyArray, *, only_named: boo
     """Return whether a column looks like identifiers, most of which several rows share."""
     words = _words(column.name)
     owner = words[-2:-1] if words and words[-1] in _NUMBERING_WORDS else words[-1:]
-    is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or not _OWNER_WORDS.isdisjoint(owner)
+    is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or (
+        not _OWNER_WORDS.isdisjoint(owner) and _OF_OWNER.isdisjoint(words)
+    )
     if not is_named and (only_named or len(column.categories) < _LEAST_CODES):  # numbers have none
         return False
     values = values[~np.isnan(values)]
