@@ -67,6 +67,7 @@ def parts() -> Iterator[Statement | Body]:
         lines.append(row(name, "", *(f"{value:+.1f} %" for value in of)))
     yield Body(header="| table | before, 60 s | everything, 60 s | everything, 20 s |", lines=tuple(lines))
     yield _of_parts(kept("ablation_parts"))
+    yield _on_small_tables(kept("ablation_small"))
     yield _rungs(kept("ablation_rungs"))
     yield _rungs_of_whole_runs()
 
@@ -94,6 +95,17 @@ def _of_parts(runs: Frame) -> Body:
     whole = found.loc["everything"]
     lines.append(row("everything", *[""] * 6, f"{whole['trials/min']:.0f}", f"{whole['last step, s']:.2f}"))
     return Body(header=PARTS_HEADER, lines=tuple(lines))
+
+
+def _on_small_tables(runs: Frame) -> Statement:
+    change = np.log1p(changes(runs, "everything")["without features"].to_numpy() / 100)
+    low, high = bootstrap_interval(change, np.random.default_rng(0))
+    mean, low, high = (100 * np.expm1(value) for value in (change.mean(), low, high))
+    return Statement(
+        text="There, leaving them out changes the test loss by {mean:+.1f} % (geometric mean, 95 % interval from "
+        "{low:+.1f} to {high:+.1f} %), and it is lower on {better:word} of {n:word} tables.",
+        values={"mean": mean, "low": low, "high": high, "better": int((change < 0).sum()), "n": len(change)},
+    )
 
 
 def _rungs(runs: Frame) -> Body:
