@@ -495,7 +495,8 @@ def test_strategies_are_compared_on_a_table(table, tmp_path):
 
 @pytest.mark.long
 def test_interrupted_comparison_shows_its_finished_runs(table, tmp_path):
-    options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--seeds", 2, "--workers", 1]
+    # Enough trials to be there in time, even on a busy machine.
+    options = ["--target", "target", "--budget", "8trials", "--resampling", "holdout", "--seeds", 2, "--workers", 1]
     both = ["compare", table, *options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]
     with running([*CASHMERE, *both], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: list((tmp_path / "both").glob("bo-*-0/lock")), by=process)

@@ -585,6 +585,7 @@ def test_custom_metric_for_regression_sees_values():
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.* are unlike those in training:cashmere.exceptions.UnknownValuesWarning")
 @pytest.mark.parametrize("metric", ["poisson", "gamma", "tweedie@1.7"])
 def test_deviance_gets_positive_predictions_that_stay_when_saved(metric, tmp_path):
     rng = np.random.default_rng(0)
@@ -605,6 +606,7 @@ def test_deviance_gets_positive_predictions_that_stay_when_saved(metric, tmp_pat
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.* are unlike those in training:cashmere.exceptions.UnknownValuesWarning")
 def test_errors_of_logarithms_are_learned_from_logarithms(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
