@@ -65,10 +65,10 @@ def test_auto_depends_on_the_rows(n, expected):
         (37_500, 6_000_000, "3fold"),
         (37_500, 6_000_001, "holdout"),
         (37_501, 500_000, "holdout"),
-        (2000, 9_600_000, "5fold"),  # limits are four times as high
-        (2000, 24_000_000, "3fold"),
+        (2000, 2_400_001, "3fold"),
+        (2000, 24_000_000, "3fold"),  # up to four times as many
         (2000, 24_000_001, "holdout"),
-        (5000, 4_800_001, "3fold"),  # twice as high
+        (5000, 12_000_000, "3fold"),  # twice as many
         (5000, 12_000_001, "holdout"),
     ],
 )

@@ -23,12 +23,11 @@ _MOST_ROWS_IN_TIME = 37_500
 """Under a budget of time, larger tables get a holdout: with five folds, trials would begin on rungs, which was not
 tried."""
 
-_FOLDS_IN_TIME = {_FOLDS: 40_000, 3: 100_000}
-"""By number of folds, the most cells (rows x columns x classes) per second of the budget, from 10,000 rows on:
-docs/benchmarks.md#few-folds-or-few-trials."""
+_FIVE_FOLDS, _THREE_FOLDS = 40_000, 100_000
+"""Most cells (rows x columns x classes) per second of the budget: docs/benchmarks.md#few-folds-or-few-trials."""
 
 _MANY_ROWS, _MOST_LENIENT = 10_000, 4.0
-"""With fewer rows, which need folds more, these limits are higher in proportion, but at most so many times."""
+"""With fewer rows, three folds may have more cells in proportion, but at most so many times."""
 
 _HOLDOUT_SHARE = 0.25
 _HOLDOUT_ROWS = 20_000
@@ -145,8 +144,7 @@ def choose_resampling(
     str
         With a budget of time, ``"5fold"`` or ``"3fold"`` if they leave time for some trials: each member is then the
         mean of as many models, and a few such members are better than many of one model each. With few rows, folds
-        are worth more, so they may take more of the time. Above 37,500 rows
-        ``"holdout"``. Without a budget of time ``"5fold"`` up to 20,000 rows, then ``"holdout"``: 5,000 validation
+        are worth more, so three may take more of the time. Above 37,500 rows ``"holdout"``. Without a budget of time ``"5fold"`` up to 20,000 rows, then ``"holdout"``: 5,000 validation
         rows fix an error rate to about 0.5 percentage points. Fewer folds if there are too few groups or moments.
 
     Examples
@@ -160,7 +158,8 @@ def choose_resampling(
         wanted = _FOLDS if n_rows <= _MOST_ROWS else 1
     elif n_rows <= _MOST_ROWS_IN_TIME:
         lenience = min(_MOST_LENIENT, max(1.0, _MANY_ROWS / n_rows))
-        wanted = next((n for n, most in _FOLDS_IN_TIME.items() if n_cells <= lenience * most * seconds), 1)
+        limits = ((_FOLDS, _FIVE_FOLDS), (3, lenience * _THREE_FOLDS))
+        wanted = next((n_folds for n_folds, most in limits if n_cells <= most * seconds), 1)
     else:
         wanted = 1
     if structure is not None:
