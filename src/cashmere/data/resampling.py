@@ -144,8 +144,9 @@ def choose_resampling(
     str
         With a budget of time, ``"5fold"`` or ``"3fold"`` if they leave time for some trials: each member is then the
         mean of as many models, and a few such members are better than many of one model each. With few rows, folds
-        are worth more, so three may take more of the time. Above 37,500 rows ``"holdout"``. Without a budget of time ``"5fold"`` up to 20,000 rows, then ``"holdout"``: 5,000 validation
-        rows fix an error rate to about 0.5 percentage points. Fewer folds if there are too few groups or moments.
+        are worth more, so three may take more of the time. Above 37,500 rows ``"holdout"``. Without a budget of time
+        ``"5fold"`` up to 20,000 rows, then ``"holdout"``: 5,000 validation rows fix an error rate to about 0.5
+        percentage points. Fewer folds if there are too few groups or moments.
 
     Examples
     --------
