@@ -356,6 +356,7 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
     line = f"'{decisions['positive']}' from a probability of {decisions['threshold']:.3g}: "
     assert f"{line}{decisions['true_positives']} true positives, {decisions['false_positives']} false " in told
     assert sum(n for name, n in decisions.items() if "tives" in name) == 240
+    assert f"; recall {decisions['recall']:.3g}, specificity {decisions['specificity']:.3g}, precision" in told
     assert "Ensemble by subgroup" in told and "for free" in told and "observed" in told
     subgroups = json.loads((tmp_path / "scores.json").read_text())["subgroups"]
     assert {row["subgroup"] for row in subgroups} > {"all rows", "own"}

@@ -442,3 +442,17 @@ def test_score_of_a_constant_prediction_is_zero_despite_rounding():
     assert np.isnan(kappa.score(float("nan")))
     assert get_metric("r2", TaskType.REGRESSION).score(1 + 1e-6) == pytest.approx(-1e-6)
     assert get_metric("rmse", TaskType.REGRESSION).score(1e-15) == 1e-15
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("msle", "Choose rmsle, its square root"),
+        ("kappa", "Choose quadratic_kappa, or, in Python"),
+        ("ndcg", "In Python, pass your own function"),
+        ("Sensitivity", "decision_threshold='recall>=0.9' to reach a rate"),
+    ],
+)
+def test_metrics_that_there_are_not_are_answered_with_others(name, advice):
+    with pytest.raises(UnknownNameError, match=advice):
+        get_metric(name, TaskType.BINARY)

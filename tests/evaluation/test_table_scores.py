@@ -291,6 +291,9 @@ def test_decisions_count_rows_by_the_threshold_of_the_model(rare):
     assert (found["positive"], found["threshold"]) == ("yes", rare.decision_threshold_)
     assert (found["true_positives"], found["false_positives"]) == ((called & is_yes).sum(), (called & ~is_yes).sum())
     assert (found["false_negatives"], found["true_negatives"]) == ((~called & is_yes).sum(), (~called & ~is_yes).sum())
+    assert found["recall"] == called[is_yes].mean()
+    assert found["specificity"] == pytest.approx(1 - called[~is_yes].mean())
+    assert found["precision"] == is_yes[called].mean()
 
 
 def test_f1_needs_a_row_of_the_positive_class(rare):

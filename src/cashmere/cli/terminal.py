@@ -162,9 +162,13 @@ def tell_of_model(predictor: Predictor, *, quiet: bool) -> None:
 
 def decisions_line(decisions: Mapping[str, Any]) -> str:
     """Return a line about `TableScores.decisions`."""
+    from cashmere.ensembles.operating_point import RATES
+
     names = ("true positives", "false positives", "true negatives", "false negatives")
     counts = ", ".join(f"{decisions[name.replace(' ', '_')]:,} {name}" for name in names)
-    return f"{str(decisions['positive'])!r} from a probability of {decisions['threshold']:.3g}: {counts}"
+    rates = [f"{name} {decisions[name]:.3g}" for name in RATES if decisions[name] is not None]
+    place = f"{str(decisions['positive'])!r} from a probability of {decisions['threshold']:.3g}"
+    return f"{place}: {counts}; {', '.join(rates)}"
 
 
 def print_whole(grid: Table) -> None:

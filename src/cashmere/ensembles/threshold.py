@@ -100,8 +100,8 @@ def as_certain(codes: IntArray, n_classes: int) -> Float64:
     return certain
 
 
-def count_decisions(y: AnyArray, decided: AnyArray, positive: int) -> dict[str, int]:
-    """Return how many rows of two classes are decided rightly and wrongly.
+def count_decisions(y: AnyArray, decided: AnyArray, positive: int) -> dict[str, float | None]:
+    """Return how many rows of two classes are decided rightly and wrongly, and the rates of these.
 
     Parameters
     ----------
@@ -110,18 +110,36 @@ def count_decisions(y: AnyArray, decided: AnyArray, positive: int) -> dict[str, 
     positive : int
         Code of the positive class.
 
+    Returns
+    -------
+    dict
+        Whole numbers ``true_positives``, ``false_positives``, ``true_negatives`` and ``false_negatives``; ``recall``,
+        ``specificity`` and ``precision``, None where they divide by zero.
+
     Examples
     --------
-    >>> count_decisions(np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), positive=1)
-    {'true_positives': 2, 'false_positives': 1, 'true_negatives': 1, 'false_negatives': 1}
+    >>> found = count_decisions(np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 1]), positive=1)
+    >>> list(found.items())[:4]
+    [('true_positives', 3), ('false_positives', 1), ('true_negatives', 1), ('false_negatives', 0)]
+    >>> found["recall"], found["specificity"], found["precision"]
+    (1.0, 0.5, 0.75)
     """
     is_positive, is_taken = y == positive, decided == positive
+    hits, alarms = int(np.sum(is_positive & is_taken)), int(np.sum(~is_positive & is_taken))
+    rest, misses = int(np.sum(~is_positive & ~is_taken)), int(np.sum(is_positive & ~is_taken))
     return {
-        "true_positives": int(np.sum(is_positive & is_taken)),
-        "false_positives": int(np.sum(~is_positive & is_taken)),
-        "true_negatives": int(np.sum(~is_positive & ~is_taken)),
-        "false_negatives": int(np.sum(is_positive & ~is_taken)),
+        "true_positives": hits,
+        "false_positives": alarms,
+        "true_negatives": rest,
+        "false_negatives": misses,
+        "recall": _share(hits, misses),
+        "specificity": _share(rest, alarms),
+        "precision": _share(hits, alarms),
     }
+
+
+def _share(right: int, wrong: int) -> float | None:
+    return right / (right + wrong) if right + wrong else None
 
 
 def tune_thresholds(

@@ -703,6 +703,11 @@ _INSTEAD = (
         ("cohen_kappa", "kappa"),
         "Choose quadratic_kappa, or, in Python, pass your own function: see metric_from_callable.",
     )
+    | dict.fromkeys(
+        ("recall", "sensitivity", "specificity", "precision"),
+        "Each alone is best where nearly all rows get the same class: choose f1 or balanced_accuracy, and "
+        "decision_threshold='recall>=0.9' to reach a rate. 'cashmere score' shows all three.",
+    )
     | dict.fromkeys(("map", "ndcg"), "In Python, pass your own function, see metric_from_callable.")
 )
 """What to do instead of some metrics that there are not, as sentences."""

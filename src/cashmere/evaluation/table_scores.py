@@ -75,8 +75,9 @@ class TableScores:
         If requested: which share of all rows, and of each class and subgroup, lies within intervals or sets, and how
         large these are, see `covered_rows`.
     decisions : dict or None
-        Of two classes: the ``positive`` one, the ``threshold`` from which it is predicted, and how many rows are
-        ``true_positives``, ``false_positives``, ``true_negatives`` and ``false_negatives``.
+        Of two classes: the ``positive`` one, the ``threshold`` from which it is predicted, how many rows are
+        ``true_positives``, ``false_positives``, ``true_negatives`` and ``false_negatives``, and the ``recall``,
+        ``specificity`` and ``precision`` (None where they divide by zero). Rows count equally, whatever their weights.
     compared : DataFrame or None
         If there is another model: a row per metric. Columns: ``metric``, ``score`` of the ensemble, ``other`` (that of
         the other model), ``difference`` of the two, its 95 % interval (``lower``, ``upper``) and ``better``, as in

@@ -333,7 +333,7 @@ class EnsembleBuilder:
             loss = self._decided_loss(combined, self.pool, thresholds)
         return loss, thresholds, gain
 
-    def count_decisions(self, history: History, positive: int) -> dict[str, int]:
+    def count_decisions(self, history: History, positive: int) -> dict[str, float | None]:
         """Return how many rows of the pool the ensemble decides rightly and wrongly, for two classes.
 
         Its members predict rows that their models have not seen; see `cashmere.ensembles.threshold.count_decisions`.
