@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.rungs import rows_at, rung_order, rungs
-from cashmere.data.schema import CodedTable, infer_schema
+from cashmere.data.schema import CodedTable
 from cashmere.data.task import Encoding, TaskType
 
 N_TRAIN, N_HELD_OUT = 300_000, 30_000

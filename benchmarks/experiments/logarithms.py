@@ -29,9 +29,9 @@ from benchmarks.runs.place import temporary_place
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import METRICS
 from cashmere.evaluation.objective import CrossValidationObjective

@@ -28,10 +28,10 @@ from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder, Matrix, MeansOfOthers
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.evaluation.metrics import get_metric

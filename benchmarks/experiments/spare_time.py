@@ -36,9 +36,10 @@ from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import AnyArray, Float64, FloatArray
+from cashmere.data.column import Column, ColumnKind
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import CodedTable, Column, ColumnKind
+from cashmere.data.schema import CodedTable
 from cashmere.ensembles.calibration import FLOOR
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric, default_metric

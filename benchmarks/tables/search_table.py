@@ -13,9 +13,10 @@ import pandas as pd
 from benchmarks.tables.manifest import BenchmarkTable
 from cashmere.data.fold import Fold
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import TableSchema, infer_schema
+from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space.named.registry import make_space

@@ -25,8 +25,8 @@ from ConfigSpace.util import get_one_exchange_neighbourhood
 
 from benchmarks.timings.suggestion_time import named_space
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskType
 from cashmere.execution.messages import pack
 from cashmere.execution.worker import WorkerProcess

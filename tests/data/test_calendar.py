@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.data.calendar import DATE_PARTS, date_parts, recurring_parts
+from cashmere.data.inference import infer_schema
 from cashmere.data.row_structure import StructureKind, take_structure
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import TableSchema, infer_schema
+from cashmere.data.schema import TableSchema
 
 
 def moments(start, n, step):

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cashmere.data.column import ColumnKind
 from cashmere.data.dates import DateNotation, find_notation, read_dates, read_moments
+from cashmere.data.inference import infer_schema
 from cashmere.data.kind_hints import kind_hint
-from cashmere.data.schema import ColumnKind, TableSchema, infer_schema, read_times
+from cashmere.data.other_columns import read_times
+from cashmere.data.schema import TableSchema
 from cashmere.data.unknown_values import unknown_values_hint
 from cashmere.exceptions import ColumnTypeError, SchemaError
 

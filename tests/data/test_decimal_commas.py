@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cashmere.data.column import ColumnKind
 from cashmere.data.decimal_commas import decimal_comma_columns
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.reading import read_table
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
+from cashmere.data.schema import TableSchema
 from cashmere.exceptions import SchemaError
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from cashmere.data.far_values import far_values_hint
-from cashmere.data.schema import TableSchema, infer_schema
+from cashmere.data.inference import infer_schema
+from cashmere.data.schema import TableSchema
 from cashmere.inspection import inspect_table
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cashmere.data.column import ColumnKind
+from cashmere.data.inference import infer_schema
 from cashmere.data.kind_hints import kind_hint
-from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
+from cashmere.data.schema import TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.exceptions import SchemaError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from cashmere.data.inference import infer_schema
 from cashmere.data.monotone import directions, read_monotone
-from cashmere.data.schema import infer_schema
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 
 

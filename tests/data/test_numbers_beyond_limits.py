@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cashmere.data.column import ColumnKind
+from cashmere.data.inference import infer_schema
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.limits import numbers_beyond
-from cashmere.data.schema import ColumnKind, infer_schema
 from cashmere.exceptions import SchemaError
 
 NUMBERS = [f"{value:.2f}" for value in np.linspace(0.5, 8, 60)]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from cashmere import AutoRegressor
+from cashmere.data.inference import infer_schema
 from cashmere.data.placeholders import placeholder_hint, placeholder_numbers
-from cashmere.data.schema import infer_schema
 from cashmere.exceptions import ColumnKindWarning, TargetWarning
 
 RNG = np.random.default_rng(0)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import TargetEncoder
 
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskType
 
 BINARY, MULTICLASS, REGRESSION = TaskType

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.prepared import PreparedFolds, is_complete, prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.storage.directory import TrainingRows

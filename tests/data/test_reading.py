@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cashmere.data.inference import infer_schema
 from cashmere.data.reading import read_table, words_for_missing
-from cashmere.data.schema import infer_schema
 from cashmere.exceptions import DataError
 
 

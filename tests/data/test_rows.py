@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cashmere.data.inference import infer_schema
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import infer_schema
 from cashmere.exceptions import DataError
 
 

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cashmere.data.column import ColumnKind
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.reading import read_table
-from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
+from cashmere.data.schema import TableSchema
 from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 

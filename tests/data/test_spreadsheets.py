@@ -13,8 +13,8 @@ import pytest
 
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.inference import infer_schema
 from cashmere.data.reading import read_table, words_for_missing
-from cashmere.data.schema import infer_schema
 from cashmere.data.spreadsheets import split_sheet
 from cashmere.exceptions import DataError, LeftOutWarning, MissingDependencyError, UnknownNameError
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.data.schema import infer_schema
+from cashmere.data.inference import infer_schema
 from cashmere.data.structure_hints import feature_that_is_the_groups, structure_hint
 
 N = 200

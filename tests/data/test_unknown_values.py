@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cashmere.data.schema import TableSchema, infer_schema
+from cashmere.data.inference import infer_schema
+from cashmere.data.schema import TableSchema
 from cashmere.data.unknown_values import unknown_values_hint
 
 DAYS = [f"2024-03-{day:02}" for day in range(1, 31)]

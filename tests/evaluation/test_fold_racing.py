@@ -8,9 +8,9 @@ from sklearn.datasets import load_breast_cancer
 
 from cashmere import AutoClassifier
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.baseline import fit_baseline
 from cashmere.evaluation.metrics import METRICS

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from ConfigSpace import Configuration
 
+from cashmere.data.inference import infer_schema
 from cashmere.data.monotone import directions
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import default_metric
 from cashmere.evaluation.objective import CrossValidationObjective

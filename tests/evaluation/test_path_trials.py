@@ -13,9 +13,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neural_network import MLPRegressor
 
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import PreparedFolds, prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.following import FollowedFolds
 from cashmere.evaluation.metrics import METRICS, get_metric

@@ -11,9 +11,9 @@ import pytest
 from ConfigSpace import Configuration
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective

@@ -10,7 +10,7 @@ from scipy.stats import chi2_contingency, spearmanr
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.inspection import partial_dependence, permutation_importance
 
-from cashmere.data.schema import ColumnKind
+from cashmere.data.column import ColumnKind
 from cashmere.explanations.column_groups import (
     associations,
     cramers_v,

@@ -12,8 +12,9 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 from scipy.stats import norm  # noqa: E402
 
+from cashmere.data.inference import infer_schema  # noqa: E402
 from cashmere.data.preparation import FoldEncoder  # noqa: E402
-from cashmere.data.schema import TableSchema, infer_schema  # noqa: E402
+from cashmere.data.schema import TableSchema  # noqa: E402
 from cashmere.data.task import Encoding, TaskProfile, TaskType  # noqa: E402
 from cashmere.exceptions import ConversionError  # noqa: E402
 from cashmere.export.columns import coded_columns, encoded  # noqa: E402

@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline
 onnxruntime = pytest.importorskip("onnxruntime")
 
 from cashmere import Predictor  # noqa: E402
+from cashmere.data.inference import infer_schema  # noqa: E402
 from cashmere.data.preparation import FoldEncoder  # noqa: E402
-from cashmere.data.schema import infer_schema  # noqa: E402
 from cashmere.data.target import TargetCoding  # noqa: E402
 from cashmere.data.task import Encoding, TaskType  # noqa: E402
 from cashmere.ensembles import StackedEnsemble, WeightedEnsemble  # noqa: E402

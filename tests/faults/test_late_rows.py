@@ -12,10 +12,10 @@ import pytest
 from processes import running, wait_until
 
 from cashmere.data import prepared
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import PreparedFolds, prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.rungs import rungs
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import CorruptStoreError
 

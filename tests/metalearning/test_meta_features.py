@@ -15,7 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from cashmere.data.schema import infer_schema
+from cashmere.data.inference import infer_schema
 from cashmere.data.task import TaskType
 from cashmere.exceptions import ArrayError, ShapeError
 from cashmere.metalearning.landmarkers import LANDMARKERS, gaussian_naive_bayes, linear_discriminant, nearest_neighbour

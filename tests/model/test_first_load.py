@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from cashmere import AutoClassifier, Predictor
-from cashmere.data.schema import infer_schema
+from cashmere.data.inference import infer_schema
 from cashmere.exceptions import ModelFileError
 from cashmere.model import first_load
 from cashmere.model.files import _checksum, read_manifest

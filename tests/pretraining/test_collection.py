@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from processes import running, wait_until
 
 from cashmere.base.seeds import seed_of
+from cashmere.data.inference import infer_schema
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.exceptions import (
     CorruptStoreError,

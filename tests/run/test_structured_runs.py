@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.analysis import read_out_of_fold
 from cashmere.cli import app
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import PreparedFolds, prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.row_structure import RowStructure, StructureKind
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import (
     CorruptStoreError,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cashmere import AutoClassifier, Predictor
-from cashmere.data.schema import infer_schema
+from cashmere.data.inference import infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.run import RunDirectory, refine_run
 from cashmere.storage.directory import read_schema_json

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
-from cashmere.data.schema import ColumnKind
+from cashmere.data.column import ColumnKind
 from cashmere.ensembles.weights import WeightedEnsemble
 from cashmere.explanations import Explanation
 from cashmere.explanations.effects import Effect

@@ -16,8 +16,8 @@ from ConfigSpace.hyperparameters import Hyperparameter
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.space import BuildContext, Space, make_space
 from cashmere.space.component import Resampler

@@ -37,9 +37,10 @@ def inspect(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
+        from cashmere.data.column import ColumnKind
         from cashmere.data.frames import to_frame
+        from cashmere.data.inference import infer_schema
         from cashmere.data.reading import as_categories, read_table, take_column, words_for_missing
-        from cashmere.data.schema import ColumnKind, infer_schema
         from cashmere.data.task import TaskType
         from cashmere.inspection import inspect_table
 

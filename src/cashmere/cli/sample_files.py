@@ -11,8 +11,8 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.text import counted, first_of
+from cashmere.data.labels import label_text, without_zero_decimals
 from cashmere.data.reading import read_table, written_columns
-from cashmere.data.schema import label_text, without_zero_decimals
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import DataError
 from cashmere.model.predictor import Predictor

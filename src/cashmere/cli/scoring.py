@@ -199,7 +199,7 @@ def _groups_of_run(folder: Path) -> str | None:
 
 def _can_group(frame: pd.DataFrame, name: str) -> bool:
     """Return whether each row has a group, and there are several."""
-    from cashmere.data.schema import read_labels
+    from cashmere.data.other_columns import read_labels
 
     names = set(read_labels(frame[name], name))
     return "" not in names and len(names) > 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cashmere.base.arrays import Float64, IntArray
-from cashmere.data.schema import label_text
+from cashmere.data.labels import label_text
 from cashmere.data.target import TargetCoding
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray
+from cashmere.data.column_kinds import MOST_OTHERS, are_numbers
 from cashmere.data.limits import LIMIT, PLAIN_NUMBER
-from cashmere.data.schema import MOST_OTHERS, are_numbers
 
 DECIMAL_COMMA = r"[+-]?(?:(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?|,[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """A number in which a comma, if there is one, comes before the decimals, and points separate thousands."""

@@ -6,7 +6,9 @@ import numpy as np
 
 from cashmere.base.arrays import BoolArray, FloatArray
 from cashmere.base.text import first_of
-from cashmere.data.schema import LARGEST, CodedTable, ColumnKind
+from cashmere.data.column import ColumnKind
+from cashmere.data.column_values import LARGEST
+from cashmere.data.schema import CodedTable
 
 _CODES = (-1.0, -9.0, *(sign * (10.0**digits - 1) for digits in range(2, 8) for sign in (-1, 1)))
 """What often stands for missing values: -1, -9, and two to seven nines; float32 merges longer ones with others."""
@@ -34,7 +36,7 @@ def far_values_hint(coded: CodedTable) -> str | None:
     Examples
     --------
     >>> import pandas as pd
-    >>> from cashmere.data.schema import infer_schema
+    >>> from cashmere.data.inference import infer_schema
     >>> schema = infer_schema(pd.DataFrame({"age": range(18, 90)}))
     >>> far_values_hint(schema.code(pd.DataFrame({"age": [30, 40, 999, 50, 999, 999]}))).partition(". ")[0]
     "3 of 6 values of column 'age' are unlike those in training (18 to 89), such as 999"

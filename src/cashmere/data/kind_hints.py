@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.text import columns_hold, counted
+from cashmere.data.column import Column, ColumnKind
+from cashmere.data.column_kinds import LEAST_NUMBERS, MOST_OTHERS
 from cashmere.data.dates import have_two_digits, read_dates
 from cashmere.data.decimal_commas import DECIMAL_COMMA
 from cashmere.data.limits import LIMIT, PLAIN_NUMBER
-from cashmere.data.schema import LEAST_NUMBERS, MOST_OTHERS, Column, ColumnKind, TableSchema
+from cashmere.data.schema import TableSchema
 
 _THOUSANDS = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
 _NUMBER = rf"(?:{DECIMAL_COMMA}|{_THOUSANDS}|[+-]?[0-9]*\.?[0-9]+)"
@@ -82,7 +84,7 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
 
     Examples
     --------
-    >>> from cashmere.data.schema import infer_schema
+    >>> from cashmere.data.inference import infer_schema
     >>> table = pd.DataFrame({"price": ["3,14", "2,5", "10"]})
     >>> kind_hint(table, infer_schema(table)).partition(":")[0]
     "Column 'price' holds numbers with commas, such as '3,14', which are not read as numbers"

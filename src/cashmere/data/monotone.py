@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from cashmere.data.schema import ColumnKind, TableSchema
+from cashmere.data.column import ColumnKind
+from cashmere.data.schema import TableSchema
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 
 _SIGNS = {"+": 1, "-": -1}

@@ -6,7 +6,8 @@ import numpy as np
 
 from cashmere.base.arrays import FloatArray
 from cashmere.base.text import columns_hold, counted
-from cashmere.data.schema import CodedTable, ColumnKind
+from cashmere.data.column import ColumnKind
+from cashmere.data.schema import CodedTable
 
 _LEAST_ROWS = 3
 _LEAST_NINES = 2

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
+from cashmere.data.column_values import LARGEST
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import LARGEST, CodedTable, TableSchema
+from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
 
 _ONEHOT_LEVELS = 20

@@ -21,6 +21,7 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted
+from cashmere.data.column import Column, ColumnKind
 from cashmere.data.decimal_commas import (
     decimal_comma_columns,
     has_decimal_points,
@@ -29,7 +30,7 @@ from cashmere.data.decimal_commas import (
 )
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
-from cashmere.data.schema import Column, ColumnKind, TableSchema
+from cashmere.data.schema import TableSchema
 from cashmere.data.spreadsheets import SUFFIXES as SPREADSHEETS
 from cashmere.data.spreadsheets import convert_decimal_commas, read_cells, split_sheet, with_levels, with_types
 from cashmere.exceptions import CashmereError, DataError, UnknownNameError

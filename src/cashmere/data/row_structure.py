@@ -11,7 +11,7 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.text import counted, shown_spellings
-from cashmere.data.schema import read_labels, read_times
+from cashmere.data.other_columns import read_labels, read_times
 from cashmere.exceptions import DataError, InvalidParameterError, UnknownNameError
 from cashmere.records.budget import parse_seconds
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.sorting import sorted_by
+from cashmere.data.inference import infer_schema
+from cashmere.data.labels import may_merge
 from cashmere.data.row_structure import RowStructure
-from cashmere.data.schema import TableSchema, infer_schema, may_merge
+from cashmere.data.schema import TableSchema
 from cashmere.exceptions import DataError
 
 

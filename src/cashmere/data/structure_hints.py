@@ -10,8 +10,9 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import columns_hold
+from cashmere.data.column import Column, ColumnKind
 from cashmere.data.kind_hints import other_notation
-from cashmere.data.schema import CodedTable, Column, ColumnKind
+from cashmere.data.schema import CodedTable
 
 _IDENTIFIER_WORDS = frozenset({"id", "ids", "identifier", "uid", "uuid", "guid", "pid", "mrn"})
 """Words that mark a column as identifiers anywhere in its name."""

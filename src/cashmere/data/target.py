@@ -16,7 +16,7 @@ from cashmere.base.json_files import checked
 from cashmere.base.text import counted
 from cashmere.data.frames import without_values
 from cashmere.data.kind_hints import other_notation
-from cashmere.data.schema import label_text
+from cashmere.data.labels import label_text
 from cashmere.data.task import TaskType
 from cashmere.exceptions import ColumnTypeError, DataError, InvalidParameterError
 

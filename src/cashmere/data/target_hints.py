@@ -9,9 +9,10 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted, first_of, shown_spellings
+from cashmere.data.inference import float32_offset
 from cashmere.data.kind_hints import other_notation
+from cashmere.data.labels import label_text
 from cashmere.data.placeholders import ROWS_OF_HINT, placeholder_numbers
-from cashmere.data.schema import float32_offset, label_text
 from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
 
 _NAMED = 3

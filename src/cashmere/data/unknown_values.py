@@ -9,8 +9,9 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted
+from cashmere.data.column import Column, ColumnKind
 from cashmere.data.far_values import far_values_hint
-from cashmere.data.schema import CodedTable, Column, ColumnKind
+from cashmere.data.schema import CodedTable
 
 _LEAST_VALUES = 20
 """Fewer values of a column that are missing or unknown may be chance, as where a service predicts row by row."""
@@ -38,7 +39,7 @@ def unknown_values_hint(frame: pd.DataFrame, coded: CodedTable) -> str | None:
 
     Examples
     --------
-    >>> from cashmere.data.schema import infer_schema
+    >>> from cashmere.data.inference import infer_schema
     >>> schema = infer_schema(pd.DataFrame({"paid": ["on time", "late"] * 20, "sum": range(40)}))
     >>> table = pd.DataFrame({"paid": ["1", "0"] * 20, "sum": range(40)})
     >>> unknown_values_hint(table, schema.code(table)).partition(":")[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, IntArray
-from cashmere.data.schema import label_text
+from cashmere.data.labels import label_text
 from cashmere.model.predictor import Predictor
 
 ALL_ROWS = "all rows"

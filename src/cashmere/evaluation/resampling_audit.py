@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.data.fold import Fold
 from cashmere.data.frames import has_labels, to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import CodedTable, infer_schema
+from cashmere.data.schema import CodedTable
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile
 from cashmere.evaluation.objective import fold_context

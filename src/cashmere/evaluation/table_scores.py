@@ -14,11 +14,11 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.caller import level_of_caller
+from cashmere.data.labels import label_text
 from cashmere.data.reading import take_column
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import take_structure
 from cashmere.data.rows import check_weight
-from cashmere.data.schema import label_text
 from cashmere.data.target_hints import frequent_class_hint
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, count_decisions, decide

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
-from cashmere.data.schema import ColumnKind
+from cashmere.data.column import ColumnKind
 from cashmere.explanations.column_groups import order_place
 from cashmere.explanations.unseen_rows import SourceColumn, UnseenRows
 

@@ -11,7 +11,7 @@ import numpy as np
 from cashmere.analysis.out_of_fold import final_ensemble
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.base.sklearn_settings import with_default_sklearn
-from cashmere.data.schema import ColumnKind
+from cashmere.data.column import ColumnKind
 from cashmere.ensembles.threshold import as_certain, decide
 from cashmere.evaluation.metrics import default_metric
 from cashmere.exceptions import InvalidParameterError, RunDirectoryError

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from cashmere.base.files import reason
 from cashmere.base.json_files import Count, Finite, Positive, ShortText, checked
-from cashmere.data.schema import ColumnKind
+from cashmere.data.column import ColumnKind
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.explanations.effects import Effect
 from cashmere.explanations.permutation import Importance

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from cashmere.analysis.recorded import validation_rows
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as
+from cashmere.data.column import ColumnKind
 from cashmere.data.row_structure import StructureKind
-from cashmere.data.schema import CodedTable, ColumnKind, TableSchema, take_rows
+from cashmere.data.schema import CodedTable, TableSchema, take_rows
 from cashmere.data.task import Encoding
 from cashmere.ensembles import choose_rows
 from cashmere.exceptions import CorruptStoreError

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cashmere.data.calendar import DATE_PARTS
+from cashmere.data.column import ColumnKind
+from cashmere.data.column_values import LARGEST
 from cashmere.data.preparation import FoldEncoder
-from cashmere.data.schema import LARGEST, ColumnKind, TableSchema
+from cashmere.data.schema import TableSchema
 from cashmere.data.task import Encoding
 from cashmere.export.graph import Graph, Value
 from cashmere.export.inputs import check_columns_convert, input_type

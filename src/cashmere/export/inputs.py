@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray
-from cashmere.data.schema import Column, ColumnKind, TableSchema, other_spelling, read_labels
+from cashmere.data.column import Column, ColumnKind
+from cashmere.data.labels import other_spelling
+from cashmere.data.other_columns import read_labels
+from cashmere.data.schema import TableSchema
 from cashmere.exceptions import ConversionError
 
 _UNSEEN = "never seen"

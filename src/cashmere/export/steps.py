@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cashmere.base.arrays import FloatArray
-from cashmere.data.schema import LARGEST
+from cashmere.data.column_values import LARGEST
 from cashmere.exceptions import ConversionError
 from cashmere.export.graph import Graph, Value
 from cashmere.export.normal_quantiles import normal_quantile

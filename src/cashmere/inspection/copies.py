@@ -43,7 +43,7 @@ def count_copies(coded: CodedTable, y: AnyArray | None = None) -> Copies:
 
     Examples
     --------
-    >>> from cashmere.data.schema import infer_schema
+    >>> from cashmere.data.inference import infer_schema
     >>> frame = pd.DataFrame({"size": [1, 1, 1, 2]})
     >>> count_copies(infer_schema(frame).code(frame), np.array([0, 0, 1, 1]))
     Copies(n_rows=3, n_surplus=2, n_contradicted=1)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
-from cashmere.data.schema import LARGEST
+from cashmere.data.column_values import LARGEST
 from cashmere.data.task import TaskType
 
 _MOST_CLASSES = 20

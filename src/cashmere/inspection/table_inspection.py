@@ -12,11 +12,14 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.cores import default_workers
 from cashmere.base.text import counted
+from cashmere.data.column import Column, ColumnKind
 from cashmere.data.far_values import far_values_hint
 from cashmere.data.frames import has_labels, to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.kind_hints import kind_hint
+from cashmere.data.other_columns import read_labels
 from cashmere.data.placeholders import placeholders
-from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
+from cashmere.data.schema import CodedTable
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, Task, rows_with_target
 from cashmere.data.target_hints import missing_outcome_hint, target_hint

@@ -22,7 +22,7 @@ from scipy import stats
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.data.frames import has_labels, to_frame
-from cashmere.data.schema import infer_schema
+from cashmere.data.inference import infer_schema
 from cashmere.data.target import TargetCoding, Task
 from cashmere.data.task import TaskType
 from cashmere.exceptions import ArrayError, ShapeError

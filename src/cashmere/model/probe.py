@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, Float64
-from cashmere.data.schema import ColumnKind, TableSchema
+from cashmere.data.column import ColumnKind
+from cashmere.data.schema import TableSchema
 from cashmere.exceptions import ModelFileError
 from cashmere.model.predictor import Predictor
 

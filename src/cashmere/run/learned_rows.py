@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray
+from cashmere.data.other_columns import read_labels
 from cashmere.data.row_structure import group_digests
-from cashmere.data.schema import read_labels
 from cashmere.storage.directory import TrainingRows, read_schema, read_structure
 
 _FACTOR = np.uint64(1_000_003)

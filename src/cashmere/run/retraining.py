@@ -14,10 +14,12 @@ import pandas as pd
 from cashmere.base.arrays import IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.base.text import counted, first_of
+from cashmere.data.column import ColumnKind
 from cashmere.data.frames import to_frame
+from cashmere.data.inference import infer_schema
 from cashmere.data.reading import take_column
 from cashmere.data.row_structure import take_structure
-from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
+from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.exceptions import DataError, InvalidParameterError, LeftOutWarning, SchemaError
 from cashmere.records.budget import Budget

@@ -11,8 +11,8 @@ import pytest
 from benchmarks.experiments.many_levels import no_means, numbered_levels, run
 from benchmarks.runs.cpu_timed_search import RunKey
 from benchmarks.tables.manifest import find_tables
+from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskType
 
 

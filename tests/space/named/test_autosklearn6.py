@@ -20,9 +20,9 @@ from sklearn.utils.fixes import parse_version
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.exceptions import IncompatibleParametersError
 from cashmere.model.archives import dump_fold_models, load_fold_models

@@ -12,9 +12,9 @@ from ConfigSpace import Configuration
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.seeds import seed_of
+from cashmere.data.inference import infer_schema
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile
 from cashmere.evaluation.metrics import get_metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cashmere.base.arrays import BoolArray, FloatArray
-from cashmere.data.schema import LARGEST
+from cashmere.data.column_values import LARGEST
 
 MOST_FEATURES = 20
 

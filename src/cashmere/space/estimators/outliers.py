@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
-from cashmere.data.schema import LARGEST
+from cashmere.data.column_values import LARGEST
 
 _SHARE = 0.005
 """Share of the rows, on either side, that may be outliers."""

@@ -1,0 +1,149 @@
+"""Infer how the values of a column are understood."""
+
+from __future__ import annotations
+
+import datetime as dt
+import numbers
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import Float64
+from cashmere.data.column import ColumnKind
+from cashmere.data.column_values import are_present, parse_numbers, shown_value
+from cashmere.data.dates import DateNotation, find_notation
+from cashmere.data.durations import are_alike, seconds_of_texts
+from cashmere.data.limits import numbers_beyond
+from cashmere.exceptions import ColumnTypeError
+
+LEAST_NUMBERS, MOST_OTHERS = 10, 5
+"""Different numbers, and different other texts, of a column of numbers in which some cells say that there is none."""
+
+_OTHERS_SHARE = 0.05
+"""Most cells with several such texts: a column that is read as numbers no longer tells them apart."""
+
+_TEXT_WORDS = 4.0
+_TEXT_DISTINCT = 0.5
+_SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, pd.Period, pd.Interval)
+
+
+class Reading(NamedTuple):
+    """How values are understood, see `Column`."""
+
+    kind: ColumnKind
+    missing_texts: tuple[str, ...] = ()
+    in_seconds: bool = False
+    notation: DateNotation = DateNotation.YEAR_FIRST
+
+
+def are_numbers(texts: pd.Series[str]) -> bool:
+    """Return whether texts are read as numbers in training, perhaps with limits and a few texts for missing ones.
+
+    Parameters
+    ----------
+    texts : Series of str
+        Cells of a column, without blanks around them, nothing missing.
+
+    Examples
+    --------
+    >>> are_numbers(pd.Series([*map(str, range(10)), "<1", "unknown"])), are_numbers(pd.Series(["1", "2", "unknown"]))
+    (True, False)
+    """
+    return _kind_of_texts(texts).kind is ColumnKind.NUMERIC
+
+
+def infer_kind(name: str, series: pd.Series[Any]) -> Reading:
+    """Return what the values of a column mean.
+
+    Raises
+    ------
+    ColumnTypeError
+        If they are objects that are not plain values.
+    """
+    kind = _kind_by_type(name, series)
+    if kind is None:
+        return _kind_of_texts(series[are_present(series)].astype(str).str.strip())
+    return Reading(kind, in_seconds=kind is ColumnKind.NUMERIC and _holds_times(series))
+
+
+def _holds_times(series: pd.Series[Any]) -> bool:
+    """Return whether a column of numbers, by its type, holds durations or times of day."""
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        return False
+    return series.dtype.kind == "m" or any(isinstance(value, (dt.timedelta, dt.time)) for value in series)
+
+
+def _kind_by_type(name: str, series: pd.Series[Any]) -> ColumnKind | None:
+    """Return what the types of the values tell; None if some are strings, whose contents tell."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return ColumnKind.CATEGORICAL
+    if pd.api.types.is_bool_dtype(dtype):
+        return ColumnKind.BOOLEAN
+    if pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        return ColumnKind.DATE
+    if pd.api.types.is_numeric_dtype(dtype) or getattr(dtype, "kind", "") == "m":
+        return ColumnKind.NUMERIC
+    values = series[are_present(series)]
+    if len(values) == 0:
+        return ColumnKind.NUMERIC
+    types = set(map(type, values))
+    for type_ in types:
+        if not issubclass(type_, _SCALARS) or issubclass(type_, (complex, bytes)):
+            example = next(value for value in values if type(value) is type_)
+            raise ColumnTypeError(
+                f"Column {name!r}: argument must be a string or a number, not {type_.__name__!r} (for example "
+                f"{shown_value(example)}). Expand the objects into columns of plain values, or remove the column.",
+                column=name,
+            )
+    if all(issubclass(type_, (bool, np.bool_)) for type_ in types):
+        return ColumnKind.BOOLEAN
+    if all(issubclass(type_, (dt.date, np.datetime64, pd.Period)) for type_ in types):
+        return ColumnKind.DATE
+    if all(issubclass(type_, (numbers.Number, Decimal, np.number, dt.timedelta, dt.time)) for type_ in types):
+        return ColumnKind.NUMERIC
+    return None
+
+
+def _kind_of_texts(texts: pd.Series[str]) -> Reading:
+    """Infer what strings mean.
+
+    Each distinct string is examined once, and counts as often as it occurs.
+    """
+    counts = texts.value_counts()
+    distinct = pd.Series(counts.index, dtype=object)
+    weight = counts.to_numpy() / counts.sum()
+    if set(distinct.str.lower()) <= {"true", "false"}:
+        return Reading(ColumnKind.BOOLEAN)
+    parsed, in_seconds = parse_numbers(distinct), False
+    if np.isnan(parsed).all() and not np.isnan(seconds_of_texts(distinct.head(2 * MOST_OTHERS))).all():
+        seconds = seconds_of_texts(distinct)
+        if are_alike(distinct[~np.isnan(seconds)]):
+            parsed, in_seconds = seconds, True
+    if not in_seconds:
+        parsed = _with_limits(distinct, parsed)
+    if not np.isnan(parsed).any():
+        return Reading(ColumnKind.NUMERIC, in_seconds=in_seconds)
+    other = ~np.isfinite(parsed)
+    are_gaps = other.sum() == 1 or (other.sum() <= MOST_OTHERS and weight[other].sum() <= _OTHERS_SHARE + 1e-12)
+    if are_gaps and (~other).sum() >= LEAST_NUMBERS:
+        return Reading(ColumnKind.NUMERIC, tuple(sorted(distinct[other])), in_seconds)
+    if (notation := find_notation(distinct, weight)) is not None:
+        return Reading(ColumnKind.DATE, notation=notation)
+    words = distinct.str.count(r"\s+").to_numpy(dtype=np.float64) + 1
+    if float(words @ weight) > _TEXT_WORDS and len(distinct) > _TEXT_DISTINCT * len(texts):
+        return Reading(ColumnKind.TEXT)
+    return Reading(ColumnKind.CATEGORICAL)
+
+
+def _with_limits(distinct: pd.Series[str], parsed: Float64) -> Float64:
+    """Return numbers with those of limits, if these are few beside plain numbers: `"<5"` and `">=5"` are categories."""
+    unread = np.isnan(parsed)
+    if not unread.any() or (~unread).sum() < LEAST_NUMBERS:
+        return parsed
+    beyond = np.full(len(parsed), np.nan)
+    beyond[unread] = numbers_beyond(distinct[unread])
+    is_limit = ~np.isnan(beyond)
+    return np.where(is_limit, beyond, parsed) if 2 * is_limit.sum() <= (~unread).sum() else parsed
