@@ -57,7 +57,6 @@ from cashmere.evaluation.metrics import (
     metric_from_callable,
 )
 from cashmere.exceptions import (
-    ArtefactError,
     CashmereError,
     ColumnKindWarning,
     CorruptStoreError,
@@ -74,13 +73,13 @@ from cashmere.exceptions import (
 )
 from cashmere.export.inputs import check_columns_convert
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
-from cashmere.metalearning.opening import SHIPPED, Opening, load_opening, shipped_opening
+from cashmere.metalearning.opening import Opening, shipped_opening
 from cashmere.protocols import MetricCheck, Strategy, TableAware
 from cashmere.records.budget import Budget
 from cashmere.records.space_names import present_space_name
+from cashmere.run.chosen_opening import NO_OPENING, SHIPPED_OPENING, check_opening, left_out_of, own_opening
 from cashmere.run.goal import Goal, Spent
 from cashmere.run.haste import haste
-from cashmere.run.members_opening import opening_of_members
 from cashmere.run.own_objects import checked_objects
 from cashmere.run.settings import RunSettings
 from cashmere.space.convertible import convertible
@@ -106,7 +105,6 @@ _SAMPLE_ROWS = 1000
 _MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
 """How many workers a run directory from elsewhere may request: on any machine, and per core."""
 
-_SHIPPED_OPENING, _NO_OPENING = "learned", "defaults"
 """Openings that are not read from a file."""
 
 _SAMPLE_BYTES = 2**28
@@ -326,10 +324,10 @@ class RunDirectory:
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
-            _check_opening(settings, run.space)
-            if settings.opening not in (_SHIPPED_OPENING, _NO_OPENING):
-                opening = _own_opening(settings.opening, run.space)
-                tell(LeftOutWarning, _left_out_of(opening, run.space))
+            check_opening(settings, run.space)
+            if settings.opening not in (SHIPPED_OPENING, NO_OPENING):
+                opening = own_opening(settings.opening, run.space)
+                tell(LeftOutWarning, left_out_of(opening, run.space))
                 store.set_fact("opening", opening.to_json())
             if run.profile.learns_logarithms:
                 store.set_fact("learns_logarithms", True)
@@ -575,9 +573,9 @@ class RunDirectory:
         return {configuration: self.space.hastened(configuration, factor) for configuration in gains}
 
     def _opening(self) -> Opening | None:
-        if self.settings.opening == _NO_OPENING:
+        if self.settings.opening == NO_OPENING:
             return None
-        if self.settings.opening == _SHIPPED_OPENING:
+        if self.settings.opening == SHIPPED_OPENING:
             return shipped_opening(self.space.name)
         return Opening.from_json(self.store.facts().opening, self.folder / "run.sqlite")
 
@@ -717,64 +715,11 @@ def _discard_unopened(folder: Path) -> None:
         _discard(RunStore(folder, new=True), with_folder=True)
 
 
-def _check_opening(settings: RunSettings, space: Space) -> None:
-    """Reject an opening that the search would not begin with.
-
-    Raises
-    ------
-    IncompatibleParametersError
-        If the budget is a number of trials.
-    InvalidParameterError
-        If the package has none for the space.
-    """
-    opening = settings.opening
-    if opening != _NO_OPENING and settings.budget.trials is not None and not _is_of_run(opening):
-        raise IncompatibleParametersError(
-            f"The opening {opening!r} has no effect if the budget is a number of trials: such a search begins with the "
-            "defaults. Give only a time such as '10m' as budget, or leave out the opening, unless it is a run.",
-            {"opening": opening, "budget": settings.budget},
-        )
-    if opening == _SHIPPED_OPENING and shipped_opening(space.name) is None:
-        raise InvalidParameterError(
-            "opening",
-            opening,
-            f"{_NO_OPENING!r} or a file made by `cashmere pretrain --opening` for the space {space.name!r}",
-            "Openings that come with the package exist only for: "
-            + ", ".join(sorted(path.stem for path in SHIPPED.glob("*.json")))
-            + ".",
-        )
-
-
-def _is_of_run(opening: str) -> bool:
-    """Return whether an opening is that of an earlier run."""
-    return opening not in (_SHIPPED_OPENING, _NO_OPENING) and Path(opening).is_dir()
-
-
-def _own_opening(path: str, space: Space) -> Opening:
-    """Return the opening in the user's file, or the members of a run; it must be for the space of the new run."""
-    opening = opening_of_members(path, space=space.name) if _is_of_run(path) else load_opening(path)
-    if opening.space != space.name:
-        raise ArtefactError(
-            path,
-            f"was made for the space {opening.space!r}, but the run searches {space.name!r}. Use it with its space.",
-        )
-    return opening
-
-
 def _check_classes(rows: CanonicalRows, target: TargetCoding) -> None:
     """Raise an error if all rows that count are of one class, because those of the others have weight 0."""
     y = rows.y if rows.weight is None else rows.y[rows.weight > 0]
     if target.task_type.is_classification and (y == y[0]).all():
         raise one_class_error(target.classes[y[0]], f"all {len(y)} rows with a weight above 0")
-
-
-def _left_out_of(opening: Opening, space: Space) -> str | None:
-    """Return a warning that names the algorithms of an earlier run's members that the space lacks; None if none."""
-    if not opening.steps_first:
-        return None
-    offered = {algorithm.name for algorithm in space.algorithms}
-    names = sorted({str(step.values[ALGORITHM]) for step in opening.steps} - offered)
-    return f"Left out: members of the earlier run with {', '.join(names)}, which this run lacks." if names else None
 
 
 def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSettings) -> Any:
