@@ -98,11 +98,12 @@ def shown_spellings(texts: Iterable[str]) -> str:
     "'Yes' and 'yes '"
     """
     texts = list(texts)
-    if len({" ".join(text.split()).casefold() for text in texts}) == len(texts):
+    plain = [" ".join(text.split()).casefold() for text in texts]
+    if len(set(plain)) == len(texts):  # as nearly always
         return ""
     spellings: dict[str, list[str]] = {}
-    for text in texts:
-        spellings.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    for spelling, text in zip(plain, texts, strict=True):
+        spellings.setdefault(spelling, []).append(text)
     alike = [" and ".join(map(repr, labels)) for labels in spellings.values() if len(labels) > 1]
     return "; ".join(alike[:_SPELLINGS_SHOWN]) + ("; ..." if len(alike) > _SPELLINGS_SHOWN else "")
 

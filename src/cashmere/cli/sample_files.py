@@ -91,12 +91,12 @@ def _predicted(
     found = f"{sample} has {counted(len(names), 'column')} that the table lacks" + (
         f": {first_of(names, most=_NAMED)}" if names else ""
     )
-    if lacking := [label for label in labels if label not in names]:
+    lacking = [label for label in labels if label not in names]
+    if 0 < len(lacking) < len(labels):
         strange = [name for name in names if name not in labels]
-        if len(lacking) < len(labels):
-            found = f"{sample} lacks {first_of(lacking, most=_NAMED)}" + (
-                f", but has {first_of(strange, most=_NAMED)}" if strange else ""
-            )
+        found = f"{sample} lacks {first_of(lacking, most=_NAMED)}" + (
+            f", but has {first_of(strange, most=_NAMED)}" if strange else ""
+        )
     classes = f", or one for each class: {first_of(labels, most=_NAMED)}" if labels else ""
     raise DataError(f"{found}. Expected one column for the predictions{classes}.")
 

@@ -333,16 +333,19 @@ class EnsembleBuilder:
             loss = self._decided_loss(combined, self.pool, thresholds)
         return loss, thresholds, gain
 
-    def count_decisions(self, history: History, positive: int) -> dict[str, float | None]:
+    def count_decisions(self, history: History) -> dict[str, float | None]:
         """Return how many rows of the pool the ensemble decides rightly and wrongly, for two classes.
 
         Its members predict rows that their models have not seen; see `cashmere.ensembles.threshold.count_decisions`.
         """
         found = {o.trial.number: o for o in history.successes}
-        combined = self.ensemble.combine(self._stacks([found[number] for number in self.ensemble.members]))
-        if self.calibration is not None:
-            combined = self.calibration.apply(combined)
-        return count_decisions(self.pool.y, _decided(combined, self.thresholds).argmax(axis=1), positive)
+        combined = self._calibrated(self._stacks([found[number] for number in self.ensemble.members]))
+        return count_decisions(self.pool.y, _decided_codes(combined, self.thresholds), self._positive)
+
+    def _calibrated(self, stacks: Sequence[AnyArray]) -> Float64:
+        """Return the predictions of the ensemble, from those of its members in their order."""
+        combined = self.ensemble.combine(stacks)
+        return combined if self.calibration is None else self.calibration.apply(combined)
 
     def loss_alone(self, predictions: AnyArray) -> float:
         """Return the loss of a trial's predictions as an ensemble of one, with the decision thresholds it would get.
@@ -364,9 +367,7 @@ class EnsembleBuilder:
         known = {o.trial.number: o.predictions for o in history.successes if o.predictions is not None}
         if not set(self.ensemble.members) <= known.keys():
             return None
-        combined = self.ensemble.combine([self.pool.take(known[number]) for number in self.ensemble.members])
-        if self.calibration is not None:
-            combined = self.calibration.apply(combined)
+        combined = self._calibrated([self.pool.take(known[number]) for number in self.ensemble.members])
         y, fold = self.pool.y, self.pool.fold
         if self._log_scores:
             y, combined = np.log1p(y), np.log1p(np.maximum(combined, 0.0))
@@ -490,4 +491,8 @@ class _DecidedEnsemble:
 
 
 def _decided(combined: Float64, thresholds: Float64 | None) -> Float64:
-    return as_certain(decide(combined / combined.sum(axis=1, keepdims=True), thresholds), combined.shape[1])
+    return as_certain(_decided_codes(combined, thresholds), combined.shape[1])
+
+
+def _decided_codes(combined: Float64, thresholds: Float64 | None) -> IntArray:
+    return decide(combined / combined.sum(axis=1, keepdims=True), thresholds)

@@ -460,7 +460,7 @@ class _Refinement:
         if target.task_type is not TaskType.BINARY:
             return None
         threshold = 0.5 if thresholds is None else float(thresholds[target.positive])
-        counts = self._builder.count_decisions(self._history, target.positive)
+        counts = self._builder.count_decisions(self._history)
         return {"positive": target.classes[target.positive], "threshold": threshold, **counts}
 
     @contextlib.contextmanager

@@ -325,11 +325,9 @@ class RunSettings:
         if self.repeats != "auto" and not (is_count and 0 <= int(self.repeats) <= _MOST_REPEATS):
             raise InvalidParameterError("repeats", self.repeats, f"'auto' or a whole number from 0 to {_MOST_REPEATS}")
         threshold = self.decision_threshold
-        if not (
-            0 < threshold < 1
-            if isinstance(threshold, int | float)
-            else threshold in _DECISIONS or (isinstance(threshold, str) and OperatingPoint.parse(threshold))
-        ):
+        is_rate = isinstance(threshold, str) and OperatingPoint.parse(threshold) is not None
+        is_number = isinstance(threshold, int | float)
+        if not (is_rate or (0 < threshold < 1 if is_number else threshold in _DECISIONS)):  # type: ignore[operator]
             expected = "'auto', 'tune', 'none', a number between 0 and 1, or a rate such as 'recall>=0.9'"
             advice = f"Rates are {', '.join(RATES[:-1])} and {RATES[-1]}, each with a level between 0 and 1."
             raise InvalidParameterError("decision_threshold", threshold, expected, advice)
