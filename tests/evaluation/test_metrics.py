@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from cashmere.data.task import TaskType
+from cashmere.evaluation.losses import SMALLEST_PREDICTION
 from cashmere.evaluation.metrics import (
     METRICS,
-    SMALLEST_PREDICTION,
     check_targets,
     default_metric,
     get_metric,

@@ -16,21 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.task import TaskType
+from cashmere.evaluation import losses
 from cashmere.exceptions import MetricError, UnknownNameError
 
 Needs = Literal["probabilities", "labels", "values"]
 
-PROBABILITY_CLIP = 1e-7
-"""Smallest probability in the log loss: predictions are float32, which does not resolve 1 - p any finer."""
-
-_SUM_TOLERANCE = 1e-4
 _ROUNDING = 1e-12  # of a score that is 0
-_LEAST_SPREAD = 1e-12  # of classes that differ only by rounding; one row in ten million has 2e-7
 _CLASSIFICATION = (TaskType.BINARY, TaskType.MULTICLASS)
 _REGRESSION = (TaskType.REGRESSION,)
 
@@ -141,7 +135,7 @@ class Metric(ScoreScale):
                 f"{self.name} needs finite predictions, but some are NaN or infinite: the learner diverged."
             )
         if n_axes == 2:
-            p = _safe_probabilities(p)
+            p = losses.safe_probabilities(p)
             if self.needs == "labels":
                 p = p.argmax(axis=1)
         w = None if weight is None else np.asarray(weight, dtype=np.float64) / np.sum(weight, dtype=np.float64)
@@ -191,220 +185,8 @@ class Metric(ScoreScale):
         return rescaled
 
 
-def _safe_probabilities(p: Float64) -> Float64:
-    """Rescale rows that do not sum to one; rows that do, up to float32 rounding, stay untouched."""
-    if p.min() < 0:
-        p = np.maximum(p, 0)
-    total = p.sum(axis=1)
-    off = np.abs(total - 1) > _SUM_TOLERANCE
-    if off.any():
-        p = p.copy()
-        p[off] = np.where(
-            total[off, None] > 0, p[off] / np.where(total[off] > 0, total[off], 1)[:, None], 1 / p.shape[1]
-        )
-    return p
-
-
-def _mean(values: Float64, w: Float64 | None) -> float:
-    return float(values.mean() if w is None else w @ values)
-
-
-def _complement(score: Any) -> float:
-    """Return 1 - score, at least 0 despite rounding."""
-    return max(1.0 - float(score), 0.0)
-
-
-def _recalls(y: AnyArray, labels: AnyArray, w: Float64 | None) -> Float64:
-    """Return the recall of each class that occurs in y."""
-    size = int(y.max()) + 1
-    support = np.bincount(y, weights=w, minlength=size)
-    hits = np.bincount(y, weights=(y == labels) * (1.0 if w is None else w), minlength=size)
-    return hits[support > 0] / support[support > 0]
-
-
-def _error_rate(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    return _mean((y != labels).astype(np.float64), w)
-
-
-def _balanced_error_rate(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    return _complement(_recalls(y, labels, w).mean())
-
-
-def _one_minus_geometric_mean(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    recalls = _recalls(y, labels, w)
-    return _complement(np.prod(recalls ** (1 / len(recalls))))
-
-
-def _one_minus_f1(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    size = int(max(y.max(), labels.max())) + 1
-    hits = np.bincount(y, weights=(y == labels) * (1.0 if w is None else w), minlength=size)
-    total = np.bincount(y, weights=w, minlength=size) + np.bincount(labels, weights=w, minlength=size)
-    return _complement(np.mean(2 * hits[total > 0] / total[total > 0]))
-
-
-def _one_minus_f1_of_second(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    """F1 of the second of two classes; without a row that is or is called the second, there is no error."""
-    hits = _mean(((y == 1) & (labels == 1)).astype(np.float64), w)
-    total = _mean((y == 1) + (labels == 1).astype(np.float64), w)
-    return 0.0 if total == 0 else _complement(2 * hits / total)
-
-
-def _one_minus_matthews(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    """Correlation of true and predicted classes, for any number of them; 0 if either are all the same."""
-    size = int(max(y.max(), labels.max())) + 1
-    share = np.full(len(y), 1 / len(y)) if w is None else w
-    true, called = (np.bincount(codes, weights=share, minlength=size) for codes in (y, labels))
-    spreads = 1 - true @ true, 1 - called @ called
-    if min(spreads) < _LEAST_SPREAD:
-        return 1.0
-    return _complement((share @ (y == labels) - true @ called) / np.sqrt(spreads[0] * spreads[1]))
-
-
-def _one_minus_quadratic_kappa(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    """Squared distance of predicted from true classes, relative to that of independent ones; 1 if both are constant."""
-    share = np.full(len(y), 1 / len(y)) if w is None else w
-    true, called = share @ y, share @ labels
-    apart = share @ y.astype(np.float64) ** 2 + share @ labels.astype(np.float64) ** 2 - 2 * true * called
-    return float(share @ (y - labels) ** 2 / apart) if apart > _LEAST_SPREAD else 1.0
-
-
-def _log_loss(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    return _mean(-np.log(np.clip(p[np.arange(len(y)), y], PROBABILITY_CLIP, 1.0)), w)
-
-
-def _brier(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    """Mean squared distance to the true class, halved for two classes, as in scikit-learn."""
-    squared = np.sum(p**2, axis=1) - 2 * p[np.arange(len(y)), y] + 1
-    return max(_mean(squared, w), 0.0) / (2 if p.shape[1] == 2 else 1)
-
-
-def _area_under_curve(positive: NDArray[np.bool_], p: Float64, w: Float64 | None) -> float:
-    order = np.argsort(p, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(p[order]) > 0])
-    mass = np.ones(len(p)) if w is None else w[order]
-    above = np.add.reduceat(mass * positive[order], starts)
-    below = np.add.reduceat(mass * ~positive[order], starts)
-    pairs = above @ (np.cumsum(below) - below / 2)  # ties count half
-    return float(pairs / (above.sum() * below.sum()))
-
-
-def _one_minus_auc(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    """Two classes: area for class 1; more: mean over one class against the rest, for classes that occur in y.
-
-    With a single class in y the area is undefined, and the loss is that of chance, 0.5.
-    """
-    present = y if w is None else y[w > 0]
-    classes = [1] if p.shape[1] == 2 else range(p.shape[1])
-    areas = [_area_under_curve(y == c, p[:, c], w) for c in classes if np.any(present == c) and np.any(present != c)]
-    return _complement(np.mean(areas)) if areas else 0.5
-
-
-def _precision_at_recalls(positive: NDArray[np.bool_], p: Float64, w: Float64 | None) -> float:
-    """Average precision: at each distinct probability the precision, times the recall that it adds."""
-    if w is None:  # only the probabilities of positive rows add recall
-        own = np.sort(p[positive])
-        values, counts = np.unique(own, return_counts=True)
-        n_called = len(p) - np.searchsorted(np.sort(p), values)
-        return float(counts @ ((len(own) - np.searchsorted(own, values)) / n_called) / len(own))
-    order = np.argsort(-p, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(p[order]) < 0])
-    mass = w[order]
-    hits = np.add.reduceat(mass * positive[order], starts)
-    called = np.cumsum(np.add.reduceat(mass, starts))
-    precision = np.divide(np.cumsum(hits), called, out=np.zeros_like(called), where=called > 0)
-    return float(hits @ precision / hits.sum())
-
-
-def _one_minus_average_precision(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    """Two classes: that of class 1; more: mean over one class against the rest, for classes that occur in y.
-
-    Without a row of class 1 the loss is 1, as in scikit-learn.
-    """
-    present = y if w is None else y[w > 0]
-    classes = [1] if p.shape[1] == 2 else range(p.shape[1])
-    values = [_precision_at_recalls(y == c, p[:, c], w) for c in classes if np.any(present == c)]
-    return _complement(np.mean(values)) if values else 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _OfFirstClass:
-    """A loss that looks for the second of two classes, with the classes exchanged."""
-
-    function: Callable[..., float]
-
-    def __call__(self, y: AnyArray, p: AnyArray, w: Float64 | None) -> float:
-        return self.function(1 - y, 1 - p if p.ndim == 1 else p[:, ::-1], w)
-
-
-def _mse(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    return _mean((y - p) ** 2, w)
-
-
-def _rmse(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    return float(np.sqrt(_mse(y, p, w)))
-
-
-def _rmsle(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    """Root mean squared difference of log(1 + value); predictions below 0 count as 0."""
-    return _rmse(np.log1p(y), np.log1p(np.maximum(p, 0.0)), w)
-
-
-def _mae(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    return _mean(np.abs(y - p), w)
-
-
-def _mape(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    """Mean absolute percentage error as a fraction; targets of zero are read as 2.2e-16, as in scikit-learn."""
-    return _mean(np.abs(y - p) / np.maximum(np.abs(y), np.finfo(np.float64).eps), w)
-
-
-@dataclass(frozen=True, slots=True)
-class _PinballLoss:
-    """Mean of ``level`` times the error where the target is larger, ``1 - level`` times where it is smaller."""
-
-    level: float
-
-    def __call__(self, y: AnyArray, p: Float64, w: Float64 | None) -> float:
-        return _mean(np.maximum(self.level * (y - p), (self.level - 1) * (y - p)), w)
-
-
-@dataclass(frozen=True, slots=True)
-class _Deviance:
-    """Mean Tweedie deviance; predictions below a thousandth of the mean target count as that.
-
-    For p in (1, 2) it is the mean of 2 (y^(2-p) / ((1-p)(2-p)) - y q^(1-p) / (1-p) + q^(2-p) / (2-p)) over the targets
-    y and predictions q, with limits for Poisson (1) and gamma (2), as in scikit-learn.
-    """
-
-    power: float
-
-    def __call__(self, y: AnyArray, p: Float64, w: Float64 | None) -> float:
-        values = np.asarray(y, dtype=np.float64)
-        q = np.maximum(p, max(SMALLEST_PREDICTION * _mean(values, w), np.finfo(np.float64).tiny))
-        if self.power == 1:
-            deviance = xlogy(values, values / q) - values + q
-        elif self.power == 2:
-            deviance = np.log(q / values) + values / q - 1
-        else:
-            a, b = 1 - self.power, 2 - self.power
-            deviance = values**b / (a * b) - values * q**a / a + q**b / b
-        return _mean(2 * deviance, w)
-
-
-def _one_minus_r2(y: AnyArray, p: Float64, w: Float64 | None) -> float:
-    """Squared error over that of the mean; for constant targets 0 if perfect, else 1, as in scikit-learn."""
-    total = _mean((y - _mean(y, w)) ** 2, w)
-    error = _mse(y, p, w)
-    if total == 0:
-        return 0.0 if error == 0 else 1.0
-    return error / total
-
-
 _MAPE, _PINBALL, _TWEEDIE, _AT = "mape", "pinball", "tweedie", "@"
 _DEVIANCES = {"poisson": 1.0, "gamma": 2.0, _TWEEDIE: 1.5}
-SMALLEST_PREDICTION = 0.001
-"""Smallest prediction under a deviance, which needs positive ones, relative to the mean target."""
-
 _MEDIAN = 0.5
 SKEWED = 1.0
 """Skewness of targets from which on their logarithms are learned under absolute errors."""
@@ -421,7 +203,7 @@ def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss:
         needs=needs,
         worst_loss=worst_loss,
         function=function,
-        clip=PROBABILITY_CLIP if name == "log_loss" else 0.0,
+        clip=losses.PROBABILITY_CLIP if name == "log_loss" else 0.0,
         is_mean=name.partition(_AT)[0] in ("accuracy", "log_loss", "brier", "mse", "mae", "mape", _PINBALL),
     )
 
@@ -448,7 +230,7 @@ def pinball_metric(level: float | None = None) -> Metric:
         raise MetricError(f"The level of a pinball loss must be between 0 and 1, as in 'pinball@0.9'; got {level:g}.")
     used = 0.5 if level is None else float(level)
     name = _PINBALL if level is None else f"{_PINBALL}{_AT}{used}"  # read back without loss when a run is resumed
-    return replace(_metric(name, _PinballLoss(used), "values", None, False), level=used)
+    return replace(_metric(name, losses.PinballLoss(used), "values", None, False), level=used)
 
 
 def tweedie_metric(power: float | None = None) -> Metric:
@@ -479,8 +261,8 @@ def tweedie_metric(power: float | None = None) -> Metric:
 
 
 def _deviance(name: str, power: float) -> Metric:
-    made = _metric(name, _Deviance(power), "values", None, False)
-    return replace(made, power=power, clip=SMALLEST_PREDICTION)
+    made = _metric(name, losses.Deviance(power), "values", None, False)
+    return replace(made, power=power, clip=losses.SMALLEST_PREDICTION)
 
 
 def check_targets(metric: Metric, y: AnyArray) -> None:
@@ -536,23 +318,23 @@ def learns_logarithms(metric: Metric, y: AnyArray) -> bool:
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        _metric("accuracy", _error_rate, "labels", 1.0, True),
-        _metric("balanced_accuracy", _balanced_error_rate, "labels", 1.0, True),
-        _metric("f1_macro", _one_minus_f1, "labels", 1.0, True),
-        replace(_metric("f1", _one_minus_f1_of_second, "labels", 1.0, True), task_types=(TaskType.BINARY,)),
-        _metric("mcc", _one_minus_matthews, "labels", 2.0, True),
-        _metric("quadratic_kappa", _one_minus_quadratic_kappa, "labels", 2.0, True),
-        _metric("g_mean", _one_minus_geometric_mean, "labels", 1.0, True),
-        _metric("log_loss", _log_loss, "probabilities", None, False),
-        _metric("roc_auc", _one_minus_auc, "probabilities", 1.0, True),
-        _metric("average_precision", _one_minus_average_precision, "probabilities", 1.0, True),
-        _metric("brier", _brier, "probabilities", 2.0, False),
-        _metric("rmse", _rmse, "values", None, False),
-        _metric("mse", _mse, "values", None, False),
-        replace(_metric("rmsle", _rmsle, "values", None, False), learns_logarithms=True),
-        replace(_metric("mae", _mae, "values", None, False), level=0.5),
-        replace(_metric(_MAPE, _mape, "values", None, False), level=0.5),
-        _metric("r2", _one_minus_r2, "values", None, True),
+        _metric("accuracy", losses.error_rate, "labels", 1.0, True),
+        _metric("balanced_accuracy", losses.balanced_error_rate, "labels", 1.0, True),
+        _metric("f1_macro", losses.one_minus_f1, "labels", 1.0, True),
+        replace(_metric("f1", losses.one_minus_f1_of_second, "labels", 1.0, True), task_types=(TaskType.BINARY,)),
+        _metric("mcc", losses.one_minus_matthews, "labels", 2.0, True),
+        _metric("quadratic_kappa", losses.one_minus_quadratic_kappa, "labels", 2.0, True),
+        _metric("g_mean", losses.one_minus_geometric_mean, "labels", 1.0, True),
+        _metric("log_loss", losses.log_loss, "probabilities", None, False),
+        _metric("roc_auc", losses.one_minus_auc, "probabilities", 1.0, True),
+        _metric("average_precision", losses.one_minus_average_precision, "probabilities", 1.0, True),
+        _metric("brier", losses.brier, "probabilities", 2.0, False),
+        _metric("rmse", losses.rmse, "values", None, False),
+        _metric("mse", losses.mse, "values", None, False),
+        replace(_metric("rmsle", losses.rmsle, "values", None, False), learns_logarithms=True),
+        replace(_metric("mae", losses.mae, "values", None, False), level=0.5),
+        replace(_metric(_MAPE, losses.mape, "values", None, False), level=0.5),
+        _metric("r2", losses.one_minus_r2, "values", None, True),
         pinball_metric(),
         *(_deviance(name, power) for name, power in _DEVIANCES.items()),
     )
@@ -694,7 +476,7 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
     if found is METRICS["brier"] and task_type is TaskType.BINARY:
         return replace(found, worst_loss=1.0)
     is_of_one = task_type is TaskType.BINARY and found in (METRICS["f1"], METRICS["average_precision"])
-    return replace(found, function=_OfFirstClass(found.function)) if is_of_one and positive == 0 else found
+    return replace(found, function=losses.OfFirstClass(found.function)) if is_of_one and positive == 0 else found
 
 
 _INSTEAD = (
