@@ -654,11 +654,13 @@ def test_interrupt_outside_the_search_says_what_is_kept(run, tmp_path, capsys):
     for folder, told in (
         (run, f"finished trials are kept. Continue with: cashmere resume {run}"),
         (tmp_path, "nothing"),
+        (None, "Interrupted.\n"),
     ):
-        with pytest.raises(typer.Exit) as left, typed_errors(folder):
-            raise KeyboardInterrupt
-        assert left.value.exit_code == 130
-        assert told in capsys.readouterr().err
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with pytest.raises(typer.Exit) as left, typed_errors(folder):
+                signal.raise_signal(number)
+            assert left.value.exit_code == 130
+            assert told in capsys.readouterr().err
 
 
 @pytest.mark.alone

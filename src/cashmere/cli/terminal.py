@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -190,13 +190,15 @@ def print_whole(grid: Table) -> None:
 def typed_errors(run: Path | None = None) -> Iterator[None]:
     """Show our own errors and those of the operating system as one clear message instead of a traceback.
 
+    SIGTERM is answered like Ctrl+C.
+
     Parameters
     ----------
     run : Path, optional
-        The run directory that Ctrl+C may leave unfinished; SIGTERM is then answered like Ctrl+C.
+        The run directory that Ctrl+C may leave unfinished.
     """
     try:
-        with keep_interrupt(), nullcontext() if run is None else terminate_as_interrupt(), _own_warnings_as_lines():
+        with keep_interrupt(), terminate_as_interrupt(), _own_warnings_as_lines():
             yield
         sys.stdout.flush()  # here, where a full disk still gets a message
     except BrokenPipeError:  # the reader of the output has closed it; typer exits silently
@@ -209,7 +211,7 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
         if run is not None and (run / "run.json").exists():
             say_error(f"Interrupted; finished trials are kept. Continue with: cashmere resume {run}")
         else:
-            say_error("Interrupted; there was nothing to keep yet.")
+            say_error("Interrupted." if run is None else "Interrupted; there was nothing to keep yet.")
         raise typer.Exit(INTERRUPTED) from None
 
 
