@@ -47,21 +47,24 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def tick_labels(ticks: Sequence[float]) -> list[str]:
-    """Return the ticks as text, all with the same number of decimals.
+    """Return the ticks as text, all with the same number of decimals; four digits have no comma, as they may be years.
 
     Examples
     --------
     >>> tick_labels([0.0, 0.25, 0.5])
     ['0.00', '0.25', '0.50']
-    >>> tick_labels([0, 500, 1000])
-    ['0', '500', '1,000']
+    >>> tick_labels([2024, 2025, 2026])
+    ['2024', '2025', '2026']
+    >>> tick_labels([0, 5000, 10_000])
+    ['0', '5,000', '10,000']
     """
     largest = max(map(abs, ticks), default=0.0)
     if largest >= 1e6 or 0 < largest < 1e-3:
         return [f"{t:.4g}" for t in ticks]
     for decimals in range(7):
         if all(abs(round(t, decimals) - t) <= 1e-9 * max(1.0, largest) for t in ticks):
-            return [f"{t:,.{decimals}f}" for t in ticks]
+            comma = "," if largest >= 10_000 else ""
+            return [f"{t:{comma}.{decimals}f}" for t in ticks]
     return [f"{t:.4g}" for t in ticks]
 
 
