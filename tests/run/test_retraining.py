@@ -115,9 +115,10 @@ def tried_members(folder):
     return [dict(step.values) for step in opening_of_members(folder, space="default").steps]
 
 
+@pytest.mark.long
 def test_time_budget_begins_with_the_members(earlier, tmp_path):
     X, y = months(1)
-    model = AutoClassifier(budget="3s", opening=earlier, run_directory=tmp_path / "new", **QUICK)
+    model = AutoClassifier(budget="6s", opening=earlier, run_directory=tmp_path / "new", **QUICK)
     model.fit(X.drop(columns="day"), y)
     members = tried_members(earlier)
     begun = [{**each, "logistic_regression:C": None} for each in tried(tmp_path / "new")[: len(members)]]
