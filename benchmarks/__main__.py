@@ -42,7 +42,7 @@ def main() -> None:
     )
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
-    from benchmarks.experiments.costs import first_seconds
+    from benchmarks.experiments.costs import equal_seconds, first_seconds
     from benchmarks.experiments.costs import timed_study as timed_cost_study
     from benchmarks.experiments.dacopt import study as dacopt
     from benchmarks.experiments.divbo import printed_tests, surrogate_curve, surrogate_tau
@@ -76,6 +76,7 @@ def main() -> None:
         "costs": cost_study,
         "first-seconds": first_seconds,
         "costs-replay": timed_cost_study,
+        "equal-seconds": equal_seconds,
         "run": real_runs,
         "fold-racing": fold_racing,
         "ablation": ablation,

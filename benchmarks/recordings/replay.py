@@ -130,7 +130,7 @@ def replay_free(
         trial = study.ask()
         answer = emulator(trial.configuration)
         answers.append((trial.configuration, answer))
-        study.tell(trial, _outcome(answer, history, metric))
+        study.tell(trial, outcome_of(answer, history, metric))
     return as_recording(history, answers), float(sum(study.suggest_seconds.values()))
 
 
@@ -157,7 +157,8 @@ def _study(
     )
 
 
-def _outcome(answer: Answer, history: RecordedHistory, metric: Metric) -> Outcome:
+def outcome_of(answer: Answer, history: RecordedHistory, metric: Metric) -> Outcome:
+    """Return what an emulator's answer is for a study."""
     if answer.predictions is None:
         cause = Cause(kind=CauseKind.OTHER, text="would have failed when it was recorded")
         return Outcome(status=answer.status, error=cause, duration_seconds=answer.seconds)
