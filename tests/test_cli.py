@@ -487,7 +487,7 @@ def test_strategies_are_compared_on_a_table(table, tmp_path):
     both = [*options, "--strategy", "random", "--strategy", "bo", "--out", tmp_path / "both"]
     told = cashmere("compare", table, *both)
     assert told.count(" on 60 test rows, 2 trials, ") == 4 and "loss against random" in told
-    assert "all trials are first configurations, the same for all strategies" in told
+    assert "All trials are first configurations, the same for all strategies" in told
     assert len(pd.read_csv(tmp_path / "both" / "runs.csv")) == 4
     assert "test rows" not in cashmere("compare", table, *both)  # all is there
     told = refused("compare", table, *options, "--strategy", "bo", "--out", tmp_path / "one")

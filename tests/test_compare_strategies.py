@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
+import linecache
 import subprocess
 import sys
 
@@ -182,6 +185,43 @@ def test_folder_of_another_comparison_is_refused(table, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:The budget")  # on a slow machine
+def test_runs_of_earlier_code_and_other_parallel_work_are_refused(table, tmp_path, monkeypatch):
+    X, y = table
+    both = {"folder": tmp_path / "both", "seeds": [5, 8]}
+    source = "from cashmere.strategies import RandomSearch\n\n\nclass Mine(RandomSearch):\n    {}\n"
+    (tmp_path / "drawn_by_me.py").write_text(source.format("pass"))
+    monkeypatch.syspath_prepend(tmp_path)
+    strategies = ["random", "drawn_by_me.Mine"]
+    found = compare_strategies(quick(n_workers=1), X, y, strategies=strategies, **both)
+    assert list(found.runs["seed"]) == [5, 5, 8, 8] and (found.runs["validation_loss"] > 0).all()
+    assert found.notes == [
+        "drawn_by_me.Mine and random have made the same trials with every seed, as their first ones are. Give a larger "
+        "budget."
+    ]
+    for folder, digest in zip(found.runs["folder"], found.runs["digest"], strict=True):
+        assert json.loads((tmp_path / "both" / folder / "run.json").read_text())["settings"]["seed"] in (5, 8)
+        assert len(digest) == 16
+    with pytest.raises(RunDirectoryError, match="comparison with lookahead=8, not with 12"):
+        compare_strategies(quick(lookahead=12), X, y, strategies=strategies, **both)
+    (tmp_path / "drawn_by_me.py").write_text(source.format("x = 1"))
+    monkeypatch.delitem(sys.modules, "drawn_by_me")
+    importlib.invalidate_caches()
+    linecache.clearcache()
+    with pytest.raises(RunDirectoryError, match=r"runs of strategy 'drawn_by_me\.Mine' from before its code changed"):
+        compare_strategies(quick(), X, y, strategies=strategies, **both)
+    timed = {"strategies": ["random", "bo"], "folder": tmp_path / "timed", "seeds": 2}
+    with contextlib.suppress(KeyboardInterrupt):
+        compare_strategies(quick(budget="1s", n_workers=1, isolation="process"), X, y, tell=press_ctrl_c, **timed)
+    with pytest.raises(RunDirectoryError, match="comparison with n_workers=1, not with 2"):
+        compare_strategies(quick(budget="1s", n_workers=2, isolation="process"), X, y, **timed)
+
+
+def press_ctrl_c(line):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.long
 def test_labels_that_look_like_numbers_or_gaps_remain_text(table, tmp_path):
     X, y = table
     lines: list[str] = []
@@ -213,6 +253,13 @@ def test_comparison_by_a_function_continues_in_another_process(table, tmp_path, 
         compare_strategies(quick(budget="1trials", metric=wrapped(hits)), X, y, **both)
 
 
+def drawing():
+    def draw(space):
+        return RandomSearch(space)
+
+    return draw
+
+
 def test_wrong_wishes_are_refused_before_any_run(table, tmp_path):
     X, y = table
     wishes = [
@@ -221,6 +268,9 @@ def test_wrong_wishes_are_refused_before_any_run(table, tmp_path):
         ({"reference": "tpe"}, InvalidParameterError, "reference must be one of the strategies: random, bo"),
         ({"strategies": "bo,random"}, InvalidParameterError, "strategies must be a list of strategies"),
         ({"strategies": ["random", "boo"]}, UnknownNameError, "Unknown strategy 'boo'"),
+        ({"strategies": ["random", "bo:random_fraction=7"]}, InvalidParameterError, "random_fraction must be in"),
+        ({"strategies": [drawing(), drawing(), "bo"]}, InvalidParameterError, "Two are called 'draw'"),
+        ({"seeds": [3, 3]}, InvalidParameterError, "seeds must be a whole number of at least 2, or as many seeds"),
     ]
     for change, kind, message in wishes:
         asked = {"strategies": ["random", "bo"], "folder": tmp_path / "never", **change}
@@ -248,6 +298,12 @@ def test_changes_are_paired_by_seed(seed, n_seeds):
     assert found[["change", "lower", "upper"]].tolist() == pytest.approx([changes.mean(), *expected])
     assert found["better"] + found["worse"] == n_seeds
     assert found["rank"] == pytest.approx(1 + (losses[:, 1] > losses[:, 0]).mean())
+
+
+def test_ranks_and_scores_are_of_the_seeds_that_all_have():
+    runs = pd.DataFrame({"strategy": ["old"] * 3 + ["new"] * 2, "seed": [0, 1, 2, 0, 1], "test": [1.0, 2, 9, 1, 2]})
+    found = summarise_runs(runs.assign(test_loss=runs["test"]), reference="old").set_index("strategy")
+    assert found["test"].tolist() == [1.5, 1.5] and found["runs"].tolist() == [3, 2]
 
 
 def test_negative_changes_are_better_where_losses_are_negative():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -32,11 +33,15 @@ from cashmere.run.run_directory import metric_for
 from cashmere.run.setting_names import check_names
 from cashmere.storage.directory import check_new, read_json, write_json
 from cashmere.storage.store import RunStore
+from cashmere.strategies.making import factory_of
 
 _RUNS, _SETTINGS = "runs.csv", "comparison.json"
 _COVERAGE = 0.95
-_FREE = ("strategy", "random_state", "run_directory", "resume", "verbose", "n_workers", "executor")
-"""Parameters of the estimator that may differ between calls for one folder; the others decide results."""
+_FREE = ("strategy", "random_state", "run_directory", "resume", "verbose", "n_workers", "executor", "lookahead")
+"""Parameters of the estimator that may differ between calls for one folder; the others decide results.
+
+The lookahead that follows from two of them may not, nor under a budget of time the number of workers.
+"""
 
 _TYPES = {
     "strategy": "object",
@@ -48,7 +53,12 @@ _TYPES = {
     "seconds": "float64",
     "test": "float64",
     "test_loss": "float64",
+    "validation_loss": "float64",
+    "digest": "object",
+    "folder": "object",
 }
+_ADDED = ("validation_loss", "digest", "folder")
+"""Columns that earlier versions did not keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +70,8 @@ class StrategyComparison:
     runs : DataFrame
         A row per run: ``strategy``, ``seed``, the numbers of ``trials``, of those that the strategy has ``decided``
         (the first configurations are the same for all), of ``failed`` ones and of ``members``, ``seconds`` of the
-        whole call, the ``test`` score, and ``test_loss``, of which smaller is better.
+        whole call, the ``test`` score, ``test_loss``, of which smaller is better, the ``validation_loss`` of the
+        ensemble, the ``digest`` of the run, and the name of its ``folder``: `run_trials` and `pool_trajectory` read it.
     summary : DataFrame
         A row per strategy, the best first; see `summarise_runs`.
     metric : str
@@ -74,6 +85,27 @@ class StrategyComparison:
     metric: str
     interrupted: bool
 
+    @property
+    def notes(self) -> list[str]:
+        """What makes the comparison say less than it seems to, as sentences."""
+        runs, notes = self.runs, list[str]()
+        if not len(runs):
+            return notes
+        if n_empty := int((runs["trials"] == runs["failed"]).sum()):
+            notes.append(f"In {counted(n_empty, 'run')} no trial has succeeded: the model predicts a constant.")
+        if not runs["decided"].any():
+            notes.append("All trials are first configurations, the same for all strategies. Give a larger budget.")
+            return notes
+        made = runs[runs["digest"] != ""].pivot(index="seed", columns="strategy", values="digest").dropna()
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for strategy in made if len(made) else ():
+            alike.setdefault(tuple(made[strategy]), []).append(str(strategy))
+        for names in alike.values():
+            if len(names) > 1:
+                text = f"{', '.join(names[:-1])} and {names[-1]} have made the same trials with every seed"
+                notes.append(f"{text}, as their first ones are. Give a larger budget.")
+        return notes
+
 
 def compare_strategies(
     estimator: AutoClassifier | AutoRegressor,
@@ -82,7 +114,7 @@ def compare_strategies(
     *,
     strategies: Sequence[str] | Mapping[str, Any],
     folder: str | Path,
-    seeds: int = 5,
+    seeds: int | Sequence[int] = 5,
     reference: str | None = None,
     groups: Any = None,
     time: Any = None,
@@ -100,15 +132,18 @@ def compare_strategies(
     ----------
     estimator : AutoClassifier or AutoRegressor
         Its parameters are those of all runs: budget, metric, space and so on; not its strategy and seed. A later call
-        must give the same; it knows functions by module and name.
+        must give the same; it knows functions by module and name. With a budget of time, the number of workers must
+        be the same, too; with one of trials, only the lookahead.
     X, y : table, (n_rows,) array-like
         As for `AutoClassifier.fit`.
     strategies : sequence of str, or dict
-        Names with options, such as ``"bo:n_initial=20"``, or strategies of your own by label.
+        Names with options, such as ``"bo:n_initial=20"``, or strategies of your own by label. Where the source of one
+        of your own has changed since an earlier call, it needs another label: the code of its class or function counts,
+        not what it imports.
     folder : path
         A new folder, or that of an earlier call.
-    seeds : int
-        Number of seeds, at least 2: from 0 on.
+    seeds : int or sequence of int
+        Number of seeds, at least 2: from 0 on; or the seeds.
     reference : str, optional
         The strategy that others are compared with; by default the first.
     groups, time
@@ -119,9 +154,11 @@ def compare_strategies(
     Raises
     ------
     InvalidParameterError
-        If there are fewer than two strategies or seeds, or the reference is none of the strategies.
+        If there are fewer than two strategies or seeds, two strategies have the same name, or the reference is none of
+        the strategies.
     RunDirectoryError
-        If the folder holds something else, or a comparison on other rows or with other settings.
+        If the folder holds something else, or a comparison on other rows, with other settings, or with the strategies'
+        earlier code.
     CashmereError
         As `AutoClassifier.fit`.
 
@@ -136,11 +173,8 @@ def compare_strategies(
     """
     if isinstance(strategies, str):
         raise InvalidParameterError("strategies", strategies, "a list of strategies, or a dictionary with their labels")
-    named = strategies if isinstance(strategies, Mapping) else {_label_of(each): each for each in strategies}
-    if len(named) < 2:
-        raise InvalidParameterError("strategies", list(named), "two or more different strategies")
-    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 2:
-        raise InvalidParameterError("seeds", seeds, "a whole number of at least 2: one seed shows no spread")
+    named = _labelled(strategies)
+    wanted = _seeds(seeds)
     reference = next(iter(named)) if reference is None else reference
     if reference not in named:
         raise InvalidParameterError("reference", reference, f"one of the strategies: {', '.join(named)}")
@@ -156,11 +190,14 @@ def compare_strategies(
         parameters = {**estimator.get_params(deep=False), "strategy": strategy}
         settings = RunSettings.from_parameters(parameters, task=kind, **names)
         check_names(settings)
+    parallel = {"lookahead": str(settings.lookahead_of_study)}
+    if settings.budget.trials is None:
+        parallel["n_workers"] = str(settings.workers)
     structure = take_structure(frame, groups=groups, time=time, gap=settings.gap)[1]
     metric, folder = metric_for(estimator.metric, target), Path(folder)
-    _open(folder, estimator, frame, codes, named)
+    _open(folder, estimator, frame, codes, named, parallel)
     runs = _finished(folder)
-    for seed in range(seeds):
+    for seed in wanted:
         (split,) = make_folds(codes, target.task_type, "holdout", seed=seed, structure=structure)
         train, test = split.train, split.validation
         for label, strategy in named.items():
@@ -172,7 +209,9 @@ def compare_strategies(
             began = perf_counter()
             model.fit(frame.iloc[train], labels.iloc[train], groups=_rows_of(groups, train), time=_rows_of(time, train))
             seconds = perf_counter() - began
-            if _is_cut_short(place):
+            with RunStore(place, read_only=True) as store:
+                facts = store.facts()
+            if facts.stop_reason in (StopReason.INTERRUPT, StopReason.CLUSTER):  # before its budget
                 tell(f"{label}, seed {seed}: interrupted. The next call starts this run again")
                 return _compared(runs, reference, metric, interrupted=True)
             score = float(model.score_table(frame.iloc[test], labels.iloc[test], metrics=[metric]).models.iloc[0, -1])
@@ -180,7 +219,9 @@ def compare_strategies(
             decided = sum(each.trial.origin.kind is not OriginKind.WARM_START for each in history)
             counts = (len(history), decided, len(model.failures_), len(model.ensemble_))
             row = [label, seed, *counts, round(seconds, 2), score, 1 - score if metric.greater_is_better else score]
-            runs = pd.concat([runs, pd.DataFrame([row], columns=list(_TYPES))], ignore_index=True)
+            row += [facts.ensemble_loss, facts.digest or "", place.name]
+            new = pd.DataFrame([row], columns=list(_TYPES)).astype(_TYPES)
+            runs = pd.concat([runs, new], ignore_index=True) if len(runs) else new
             write_atomically(folder / _RUNS, runs.to_csv(index=False).encode())
             judged = f"{metric.name} {score:.5g} on {counted(len(test), 'test row')}"
             tell(f"{label}, seed {seed}: {judged}, {counted(len(history), 'trial')}, {seconds:.0f} s")
@@ -202,7 +243,7 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     -------
     DataFrame
         A row per strategy, by ascending ``rank``: the number of ``runs``; the mean ``rank`` among the strategies (1 is
-        best, ties share) over the seeds that all have run; the mean ``test`` score; ``change``, the mean of
+        best, ties share) and the mean ``test`` score, both over the seeds that all have run; ``change``, the mean of
         ``test_loss`` relative to the size of that of the reference with the same seed, in per cent (negative is
         better; NaN if a loss of the reference is 0), with its 95 % interval (``lower``, ``upper``) by Student's t over
         seeds; and with how many seeds the loss was lower (``better``) and higher (``worse``). The interval holds for
@@ -219,6 +260,7 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     """
     losses = runs.pivot(index="seed", columns="strategy", values="test_loss")
     ranks = losses.dropna().rank(axis=1).mean()
+    shared = runs[runs["seed"].isin(losses.dropna().index)]
     if reference not in losses:
         losses[reference] = np.nan
     losses = losses[losses[reference].notna()]
@@ -230,9 +272,9 @@ def summarise_runs(runs: pd.DataFrame, *, reference: str) -> pd.DataFrame:
         changes = np.where(own == other, 0.0, 100 * (own - other) / size)
         n, mean = len(changes), float(changes.mean()) if len(changes) else np.nan
         half = stats.t.ppf((1 + _COVERAGE) / 2, n - 1) * changes.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
-        scores = runs.loc[runs["strategy"] == name, "test"]
+        n_runs, test = int((runs["strategy"] == name).sum()), shared.loc[shared["strategy"] == name, "test"].mean()
         better, worse = int((own < other).sum()), int((own > other).sum())
-        rows.append([name, len(scores), ranks[name], scores.mean(), mean, mean - half, mean + half, better, worse])
+        rows.append([name, n_runs, ranks[name], test, mean, mean - half, mean + half, better, worse])
     names = ["strategy", "runs", "rank", "test", "change", "lower", "upper", "better", "worse"]
     return pd.DataFrame(rows, columns=names).sort_values("rank", kind="stable").reset_index(drop=True)
 
@@ -242,10 +284,31 @@ def _compared(runs: pd.DataFrame, reference: str, metric: Metric, *, interrupted
     return StrategyComparison(runs=runs, summary=summary, metric=metric.name, interrupted=interrupted)
 
 
-def _is_cut_short(run: Path) -> bool:
-    """Return whether a run has ended before its budget."""
-    with RunStore(run, read_only=True) as store:
-        return store.facts().stop_reason in (StopReason.INTERRUPT, StopReason.CLUSTER)
+def _labelled(strategies: Sequence[Any] | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the strategies by label."""
+    if isinstance(strategies, Mapping):
+        named: Mapping[str, Any] = strategies
+    else:
+        named = {}
+        for each in strategies:
+            if named.setdefault(label := _label_of(each), each) != each:
+                text = f"Two are called {label!r}; give a dictionary with a label for each."
+                raise InvalidParameterError("strategies", list(strategies), "strategies of different names", text)
+    if len(named) < 2:
+        raise InvalidParameterError("strategies", list(named), "two or more different strategies")
+    return named
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    """Return the seeds, in order and each once."""
+    if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
+        given = list(range(seeds))
+    else:
+        given = list(seeds) if isinstance(seeds, Sequence | np.ndarray) and not isinstance(seeds, str) else []
+    if len(set(given)) < 2 or not all(isinstance(seed, int | np.integer) and seed >= 0 for seed in given):
+        expected = "a whole number of at least 2, or as many seeds from 0 on: one seed shows no spread"
+        raise InvalidParameterError("seeds", seeds, expected)
+    return [int(seed) for seed in dict.fromkeys(given)]
 
 
 def _label_of(strategy: Any) -> str:
@@ -258,13 +321,19 @@ def _open(
     frame: pd.DataFrame,
     codes: AnyArray,
     strategies: Mapping[str, Any],
+    parallel: Mapping[str, str],
 ) -> None:
-    """Make the folder of a comparison, or check that it is of the same rows, settings and strategies."""
+    """Make the folder of a comparison, or check that it is of the same rows, settings and strategies.
+
+    `parallel` is what decides results of the work side by side.
+    """
     rows = hashlib.sha256(np.ascontiguousarray(pd.util.hash_pandas_object(frame, index=False)).tobytes())
     rows.update(np.ascontiguousarray(codes).tobytes())
     parameters = {name: _identity(value) for name, value in estimator.get_params().items() if name not in _FREE}
     asked = {"format": "cashmere comparison", "rows": rows.hexdigest(), **parameters}
     behind = {f"strategy {label!r}": _identity(strategy) for label, strategy in strategies.items()}
+    codes_of = {f"code of strategy {label!r}": _code(strategy) for label, strategy in strategies.items()}
+    behind |= {name: code for name, code in codes_of.items() if code} | dict(parallel)
     path = folder / _SETTINGS
     if not path.exists():
         check_new(folder)
@@ -273,13 +342,20 @@ def _open(
         return
     usual = {name: _identity(value) for name, value in type(estimator)().get_params().items()}  # if they are new
     found = read_json(path, dict[str, str])
+    if found.get("lookahead") == "None":  # earlier versions did not resolve it
+        del found["lookahead"]
     stored = usual | behind | found  # further strategies may join, and earlier versions did not keep them
     asked |= behind
     for name in asked:
-        if stored.get(name) != asked[name]:
-            what = "other rows" if name == "rows" else f"{name}={stored.get(name)}"
-            now = "" if name == "rows" else f", not with {asked[name]}"
-            raise RunDirectoryError(folder, f"holds a comparison with {what}{now}. Use another folder.")
+        if stored.get(name) == asked[name]:
+            continue
+        if name in codes_of:
+            whose = name.removeprefix("code of ")
+            text = f"holds runs of {whose} from before its code changed. Give it another label, or use another folder."
+            raise RunDirectoryError(folder, text)
+        what = "other rows" if name == "rows" else f"{name}={stored.get(name)}"
+        now = "" if name == "rows" else f", not with {asked[name]}"
+        raise RunDirectoryError(folder, f"holds a comparison with {what}{now}. Use another folder.")
     if not behind.keys() <= found.keys():
         write_json(path, found | behind)
 
@@ -291,14 +367,30 @@ def _identity(value: object) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
+def _code(strategy: object) -> str:
+    """Return a digest of the source of a strategy's class or function, if it is not one of this package."""
+    made = factory_of(strategy) if isinstance(strategy, str) else strategy
+    described = inspect.unwrap(made) if inspect.isclass(made) or inspect.isfunction(made) else type(made)
+    if described.__module__.partition(".")[0] in (__name__.partition(".")[0], "functools"):
+        return ""
+    try:
+        return hashlib.sha256(inspect.getsource(described).encode()).hexdigest()[:12]
+    except (OSError, TypeError):  # typed in, or compiled
+        return ""
+
+
 def _finished(folder: Path) -> pd.DataFrame:
     path = folder / _RUNS
     if not path.exists():
         return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in _TYPES.items()})
     with failures_as(CorruptStoreError, path, "Restore it from a copy, or compare again in another folder."):
         # A label may look like a number, or like a gap: "NA".
-        gaps = {"test": "", "test_loss": ""}
-        runs = pd.read_csv(path, dtype={"strategy": str}, keep_default_na=False, na_values=gaps)
+        gaps = {"test": "", "test_loss": "", "validation_loss": ""}
+        texts = dict.fromkeys(("strategy", "digest", "folder"), str)
+        runs = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=gaps)
+        for name in _ADDED:
+            if name not in runs:
+                runs[name] = np.nan if _TYPES[name] == "float64" else ""
         return runs[list(_TYPES)].astype(_TYPES)
 
 

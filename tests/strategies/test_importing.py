@@ -4,7 +4,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, StrategyError, UnknownNameError
-from cashmere.strategies import RandomSearch, make_strategy
+from cashmere.strategies import RandomSearch, cite, make_strategy
 from cashmere.study import Study
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -85,5 +85,20 @@ def test_type_of_python_is_no_strategy():
 
 
 def test_inner_strategies_are_only_named(module):
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(InvalidParameterError, match="inner must be one of 'agreeing_sources'.* write a function from"):
         make_strategy(f"rising_bandit:inner={module}.Lazy", SPACE)
+
+
+def test_options_are_those_of_the_class_even_if_it_inherits_from_one_of_ours(tmp_path, monkeypatch):
+    (tmp_path / "inherited_strategies.py").write_text(
+        "from cashmere.strategies import BayesianOptimisation\n\n\n"
+        "class Few(BayesianOptimisation):\n"
+        '    """Few.\n\n    References\n    ----------\n    Few (2026).\n    """\n\n'
+        "    def __init__(self, space, first=2):\n"
+        "        super().__init__(space, n_initial=first)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert make_strategy("inherited_strategies.Few:first=3", SPACE).n_initial == 3
+    assert cite("inherited_strategies.Few") == "Few (2026)."
+    with pytest.raises(UnknownNameError, match="first"):
+        make_strategy("inherited_strategies.Few:n_local=3", SPACE)

@@ -129,8 +129,13 @@ def is_dotted_path(strategy: object) -> bool:
     --------
     >>> is_dotted_path("my_module.MyStrategy:width=0.5"), is_dotted_path("optdivbo:tau=0.5")
     (True, False)
+    >>> is_dotted_path("<class 'my_module.MyStrategy'>")  # how a run describes an object
+    False
     """
-    return isinstance(strategy, str) and "." in strategy.partition(":")[0]
+    if not isinstance(strategy, str):
+        return False
+    parts = strategy.partition(":")[0].strip().split(".")
+    return len(parts) > 1 and all(part.isidentifier() for part in parts if part)
 
 
 def counted(n: int, noun: str) -> str:

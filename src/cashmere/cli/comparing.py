@@ -42,12 +42,21 @@ def compare(
     budget: Annotated[str, typer.Option(metavar="BUDGET", help="Budget of each run, such as 100trials or 2m.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder, or that of a comparison to continue.")],
     seeds: Annotated[int, typer.Option(min=2, metavar="N", help="Number of seeds; each has its own test set.")] = 5,
+    first_seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="First seed; choose seeds that nothing was tuned on.")
+    ] = 0,
     reference: Annotated[
         str | None, typer.Option(metavar="NAME", help="Strategy to compare with (default: the first).")
     ] = None,
     metric: Annotated[str | None, typer.Option(metavar="NAME", help="Metric (default: log_loss or rmse).")] = None,
     task: TaskKind = TaskChoice.AUTO,
     space: SpaceName = "default",
+    include: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Search only these algorithms, such as lightgbm,ridge.")
+    ] = None,
+    exclude: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Leave out these algorithms, such as catboost,mlp.")
+    ] = None,
     resampling: Annotated[
         str, typer.Option(metavar="NAME", help="auto, holdout, or a number of folds such as 5fold.")
     ] = "auto",
@@ -59,6 +68,14 @@ def compare(
     ] = None,
     gap: Gap = None,
     workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of parallel trials.")] = None,
+    lookahead: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Trials decided ahead of known results; 1 with --workers 1: none."),
+    ] = None,
+    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory limit per trial, such as 4GiB.")] = None,
+    trial_timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time limit per trial, such as 60s.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare strategies on a table, with several seeds."""
@@ -75,7 +92,17 @@ def compare(
         y = take_column(frame, target, "target")
         kind = infer_task_type(check_target(y)) if task is TaskChoice.AUTO else TaskType(task.value)
         estimator = (AutoClassifier if kind.is_classification else AutoRegressor)(
-            budget=budget, metric=metric, space=space, resampling=resampling, gap=gap, n_workers=workers
+            budget=budget,
+            metric=metric,
+            space=space,
+            include=include,
+            exclude=exclude,
+            resampling=resampling,
+            gap=gap,
+            n_workers=workers,
+            lookahead=lookahead,
+            memory=memory,
+            trial_timeout=trial_timeout,
         )
         try:
             found = compare_strategies(
@@ -84,7 +111,7 @@ def compare(
                 y,
                 strategies=strategy,
                 folder=out,
-                seeds=seeds,
+                seeds=range(first_seed, first_seed + seeds),
                 reference=reference,
                 groups=groups,
                 time=time,
@@ -98,8 +125,8 @@ def compare(
         if found.interrupted:
             say_error(_INTERRUPTED_TEXT)
             raise typer.Exit(INTERRUPTED)
-        if not found.runs["decided"].any():
-            say(quiet, "Note: all trials are first configurations, the same for all strategies. Give a larger budget.")
+        for note in found.notes:
+            say(quiet, f"Note: {note}")
         say(quiet, f"All runs: {out / 'runs.csv'}")
 
 

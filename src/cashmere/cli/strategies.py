@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
+from cashmere.cli.searching import allow_local_modules
 from cashmere.cli.terminal import typed_errors
 
 
@@ -32,9 +33,12 @@ def strategies() -> None:
 
 @app.command(name="cite")
 def print_reference(
-    strategy: Annotated[str, typer.Argument(metavar="NAME", help="A strategy that 'cashmere strategies' lists.")],
+    strategy: Annotated[
+        str, typer.Argument(metavar="NAME", help="A strategy that 'cashmere strategies' lists, or the path of a class.")
+    ],
 ) -> None:
     """Print the reference to cite when you use a strategy."""
+    allow_local_modules(strategy)
     with typed_errors():
         from cashmere.strategies import cite
 

@@ -6,8 +6,8 @@ import inspect
 from typing import Any, Literal
 
 from cashmere.protocols import Strategy
-from cashmere.strategies.making import parse_strategy
-from cashmere.strategies.registry import STRATEGIES, find_strategy
+from cashmere.strategies.making import factory_of
+from cashmere.strategies.registry import STRATEGIES
 from cashmere.strategies.shared.factories import Preset, StrategyFactory, described_class
 
 Status = Literal["method", "variant", "baseline", "ours", "custom"]
@@ -90,4 +90,4 @@ def _described(strategy: str | Strategy | StrategyFactory) -> Any:
 
 
 def _named(strategy: str | Strategy | StrategyFactory) -> Any:
-    return find_strategy(parse_strategy(strategy)[0]) if isinstance(strategy, str) else strategy
+    return factory_of(strategy) if isinstance(strategy, str) else strategy

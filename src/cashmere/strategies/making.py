@@ -9,10 +9,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
+from ConfigSpace import ConfigurationSpace
 
 from cashmere.base.text import is_dotted_path
-from cashmere.exceptions import InvalidParameterError, StrategyError, UnknownNameError
+from cashmere.exceptions import CashmereError, InvalidParameterError, StrategyError, UnknownNameError
 from cashmere.protocols import Strategy
+from cashmere.space.space import ALGORITHM
 from cashmere.strategies.importing import import_strategy
 from cashmere.strategies.registry import find_strategy, strategy_names
 from cashmere.strategies.shared.factories import Preset, StrategyFactory, options_of
@@ -140,14 +142,23 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def check_strategy(text: str) -> None:
-    """Raise the errors of `make_strategy` that need no space: for an unknown name, option or kind of value.
+    """Raise the errors of `make_strategy` that need no table: for an unknown name, option or kind of value, or a range.
 
     Examples
     --------
     >>> check_strategy("bo:n_initial=3")
     """
     name, written = parse_strategy(text)
-    _read_options(name, factory_of(text), written, written.keys())
+    factory = factory_of(text)
+    options = _read_options(name, factory, written, written.keys())
+    if written and not is_dotted_path(text):
+        try:
+            factory(ConfigurationSpace({ALGORITHM: ["one", "other"]}), **options)
+        except InvalidParameterError as error:
+            if error.parameter in written:
+                raise
+        except (CashmereError, TypeError):  # that space need not suit it
+            pass
 
 
 def split_options(text: str) -> list[str]:
@@ -183,6 +194,14 @@ def read_strategy(text: str) -> StrategyFactory:
     """
     if text.startswith("(") and text.endswith(")"):
         text = text[1:-1]
+    if is_dotted_path(text):  # a run to be resumed must not name what is imported
+        raise InvalidParameterError(
+            "inner",
+            text,
+            f"one of {', '.join(map(repr, strategy_names()))}",
+            "To use a custom strategy inside another, write a function from a space to a strategy: "
+            'lambda space: make_strategy("max_ucb", space, inner=MyStrategy).',
+        )
     name, written = parse_strategy(text)
     factory = find_strategy(name)
     options = _read_options(name, factory, written, written.keys())

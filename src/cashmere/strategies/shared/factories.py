@@ -57,9 +57,15 @@ def described_class(factory: Any) -> Any:
 
 
 def options_of(factory: Any) -> dict[str, dataclasses.Field[Any]] | None:
-    """Return the options of a strategy class or a preset of it by name; None if they are unknown."""
+    """Return the options of a strategy class or a preset of it by name; None if they are unknown.
+
+    Those of a class that inherits the fields of a dataclass, but has an ``__init__`` of its own, are unknown.
+    """
     described = described_class(factory)
     if not (inspect.isclass(described) and dataclasses.is_dataclass(described)):
+        return None
+    maker = next(each for each in described.__mro__ if "__init__" in vars(each))
+    if "__dataclass_params__" not in vars(maker):
         return None
     return {option.name: option for option in dataclasses.fields(described) if option.name != "space"}
 
