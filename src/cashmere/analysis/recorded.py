@@ -39,6 +39,8 @@ class RecordedPredictions:
     rows : (n_rows,) array of int64, or None
         The number of each row in the table, from 0: their order depends on their content. None for runs of earlier
         versions, which did not keep them.
+    folds : tuple of int arrays
+        Positions, in the arrays above, of the rows that each fold validates.
     """
 
     predictions: tuple[AnyArray | None, ...]
@@ -46,6 +48,7 @@ class RecordedPredictions:
     y: AnyArray
     weight: FloatArray | None
     rows: IntArray | None = None
+    folds: tuple[IntArray, ...] = ()
 
 
 def read_predictions(
@@ -97,11 +100,14 @@ def read_predictions(
             limit = max_rows if max_values is None else min(max_rows, max(1, max_values // n_values))
             chosen = choose_rows(y, limit, np.random.default_rng(seed))
         predictions[number] = np.array(mapped if len(chosen) == len(y) else mapped[chosen])
-    numbers = row_numbers(folder, found)
+    numbers, positions = row_numbers(folder, found), found.rows
     if chosen is not None:
-        y, weight = y[chosen], None if weight is None else weight[chosen]
+        y, weight, positions = y[chosen], None if weight is None else weight[chosen], positions[chosen]
         numbers = None if numbers is None else numbers[chosen]
-    return RecordedPredictions(predictions=tuple(predictions), losses=losses, y=y, weight=weight, rows=numbers)
+    folds = tuple(np.flatnonzero(np.isin(positions, fold)) for fold in found.folds)
+    return RecordedPredictions(
+        predictions=tuple(predictions), losses=losses, y=y, weight=weight, rows=numbers, folds=folds
+    )
 
 
 def row_numbers(folder: Path, validation: ValidationRows) -> IntArray | None:
