@@ -115,5 +115,5 @@ def test_run_of_an_earlier_version_is_resumed_with_any_splitter(tmp_path):
 
 def test_a_class_is_not_to_be_named_by_its_description(tmp_path):
     stored = {"strategy": "<class 'mine.HillClimb'>", "own_objects": ["strategy"]}
-    with pytest.raises(RunDirectoryError, match="with a custom strategy. Resume it from Python with the same object"):
+    with pytest.raises(RunDirectoryError, match=r"with a custom strategy\. Resume it from Python with the same object"):
         checked_objects(tmp_path, stored, {}, searches=True)

@@ -85,7 +85,7 @@ def test_type_of_python_is_no_strategy():
 
 
 def test_inner_strategies_are_only_named(module):
-    with pytest.raises(InvalidParameterError, match="inner must be one of 'agreeing_sources'.* write a function from"):
+    with pytest.raises(InvalidParameterError, match=r"inner must be one of 'agreeing_sources'.* write a function from"):
         make_strategy(f"rising_bandit:inner={module}.Lazy", SPACE)
 
 
