@@ -196,8 +196,8 @@ def test_runs_of_earlier_code_and_other_parallel_work_are_refused(table, tmp_pat
     found = compare_strategies(quick(n_workers=1), X, y, strategies=strategies, **both)
     assert list(found.runs["seed"]) == [5, 5, 8, 8] and (found.runs["validation_loss"] > 0).all()
     assert found.notes == [
-        "drawn_by_me.Mine and random have made the same trials with every seed, as their first ones are. Give a larger "
-        "budget."
+        "drawn_by_me.Mine and random have made the same trials with every seed: they have not begun to differ. Give a "
+        "larger budget."
     ]
     for folder, digest in zip(found.runs["folder"], found.runs["digest"], strict=True):
         assert json.loads((tmp_path / "both" / folder / "run.json").read_text())["settings"]["seed"] in (5, 8)

@@ -103,7 +103,7 @@ class StrategyComparison:
         for names in alike.values():
             if len(names) > 1:
                 text = f"{', '.join(names[:-1])} and {names[-1]} have made the same trials with every seed"
-                notes.append(f"{text}, as their first ones are. Give a larger budget.")
+                notes.append(f"{text}: they have not begun to differ. Give a larger budget.")
         return notes
 
 
