@@ -16,7 +16,7 @@ from processes import descendants
 from cashmere.base.cores import threads_per_worker
 from cashmere.exceptions import UsageError
 from cashmere.execution.in_process import InProcessExecutor
-from cashmere.execution.inside_worker import CheckpointSender
+from cashmere.execution.inside_worker import CheckpointSender, _open_streams
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import read_message, write_message
 from cashmere.execution.worker import WorkerProcess
@@ -24,6 +24,18 @@ from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
 from contracts.executor_contract import Checkpointing, ExecutorContract, square, talking, trial
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has other rights")
+def test_the_group_may_continue_the_log_of_a_worker(tmp_path):
+    usual = os.umask(0o002)
+    try:
+        nothing, sink, _ = _open_streams(str(tmp_path / "worker.log"))
+    finally:
+        os.umask(usual)
+    os.close(nothing)
+    os.close(sink)
+    assert (tmp_path / "worker.log").stat().st_mode & 0o777 == 0o664
 
 
 class TestInProcessExecutor(ExecutorContract):

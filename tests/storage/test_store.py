@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -165,6 +166,19 @@ def test_directory_in_use_by_another_process_is_refused(tmp_path):
             RunStore(tmp_path)
         other.kill()
     RunStore(tmp_path).close()  # the lock of a killed process is gone
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has other rights")
+def test_members_of_the_group_may_continue_a_run(tmp_path):
+    usual = os.umask(0o002)
+    try:
+        with RunStore(tmp_path) as store:
+            store.add([(trial(0), outcome(0))], finished_at=0.5)
+            rights = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()}
+    finally:
+        os.umask(usual)
+    assert {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "lock"} <= set(rights)
+    assert set(rights.values()) == {0o664}, rights
 
 
 def test_reading_needs_no_lock(tmp_path):
@@ -437,6 +451,16 @@ def test_errors_of_the_database_of_a_moved_directory_say_so(tmp_path):
     ):
         (tmp_path / "run").rename(tmp_path / "moved")
         raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_a_database_that_this_user_may_only_read_is_explained(tmp_path):
+    error = sqlite3.OperationalError("attempt to write a readonly database")
+    error.sqlite_errorcode = sqlite3.SQLITE_READONLY
+    with (
+        pytest.raises(RunDirectoryError, match="lacks the right to read or write it, or to write next to it"),
+        failures_explained(tmp_path / "a.sqlite"),
+    ):
+        raise error
 
 
 def test_lack_of_memory_is_not_taken_for_damage(tmp_path):

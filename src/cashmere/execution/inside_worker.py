@@ -65,7 +65,7 @@ def _open_streams(log: str) -> tuple[int, int, int]:
     try:
         # The store has checked the logs. Neither follow a link that was put there since, nor wait for a pipe.
         not_following = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | not_following, 0o644)
+        sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | not_following, 0o666)
     except OSError:  # the folder was moved or is not writable: no reason to fail trials
         sink = nothing
     return nothing, sink, sink

@@ -8,6 +8,7 @@ it for writing.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import sqlite3
@@ -130,6 +131,8 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
     if must_exist and not is_there:
         text = "is missing, although the run has begun: its trials are lost with it."
         raise CorruptStoreError(path, f"{text} {RESTORE}")
+    if not is_there:
+        _make(path)
     with failures_explained(path):
         database = _connect(path, "mode=rw" if is_there else "mode=rwc")
         try:
@@ -148,6 +151,15 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
             database.close()
             raise
     return database
+
+
+def _make(path: Path) -> None:
+    """Make an empty database with the rights of other new files; SQLite lets its log have the same.
+
+    One made by SQLite could never be written by the group, so nobody else could continue the run.
+    """
+    with contextlib.suppress(OSError):  # SQLite tries again, and its error is explained
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
 
 
 def read(folder: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result:
@@ -380,7 +392,7 @@ def _explained(path: Path, error: sqlite3.Error) -> RunDirectoryError:
             text = f"is locked by another program, which did not release it within {_LOCK_SECONDS:g} s. Close that "
             return RunLockedError(path, text + "program, then try again.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
-            text = f"cannot be opened: this user lacks the right to read it, or to write next to it ({error})."
+            text = f"cannot be opened: this user lacks the right to read or write it, or to write next to it ({error})."
             return RunDirectoryError(path, f"{text} Copy the whole directory to a place where you may write.")
         case sqlite3.SQLITE_FULL:
             return RunDirectoryError(path, "cannot be written: the disk is full. Free some space, then resume the run.")
