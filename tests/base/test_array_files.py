@@ -12,6 +12,7 @@ from cashmere.base.array_files import (
     map_array,
     open_arrays,
     reserve_rows,
+    write_array,
     write_arrays,
     write_rows,
 )
@@ -43,7 +44,10 @@ def test_arrays_come_back(tmp_path, array):
     np.savez(tmp_path / "a.npz", first=array, second=array)
     with (tmp_path / "b.npz").open("wb") as file:
         write_arrays(file, {"first": array, "second": array})
-    read = array_of((tmp_path / "a.npy").read_bytes())
+    content, buffer = (tmp_path / "a.npy").read_bytes(), io.BytesIO()
+    write_array(buffer, array)
+    assert buffer.getvalue() == content
+    read = array_of(content)
     with open_regular(tmp_path / "a.npy") as file:
         mapped = map_array(file, "c")
     with open_arrays(tmp_path / "a.npz", limit=10_000) as arrays:

@@ -287,6 +287,21 @@ def test_full_disk_before_the_search_is_named_although_the_run_is_removed(tmp_pa
     assert not (tmp_path / "run").exists()
 
 
+def test_files_that_the_system_does_not_let_grow_are_explained(tmp_path):
+    resource = pytest.importorskip("resource")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 8, size=(3000, 12)).astype(str)).add_prefix("level_").astype("category")
+    settings = RunSettings(budget=Budget(trials=1), isolation="none", resampling="holdout", include=("ridge",))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, limits[1]))  # less than the dummies of the categories take
+    try:
+        with pytest.raises(RunDirectoryError, match="its disk is full, or a limit on file sizes") as caught:
+            fit_run(tmp_path / "run", X, pd.Series(rng.normal(size=3000)), settings)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(caught.value).endswith("Free some space or raise it, then start the run again.")
+
+
 def test_a_call_without_time_for_trials_keeps_the_cross_fitted_loss(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     settings = RunSettings(budget=Budget(trials=2), isolation="none", resampling="3fold")

@@ -35,6 +35,11 @@ def test_full_disk_asks_for_space(run, error):
     assert "its disk is full. Free some space, then continue with `cashmere resume" in text
 
 
+def test_a_limit_on_file_sizes_is_named_beside_a_full_disk(run):
+    text = failing_with(OSError(errno.EFBIG, os.strerror(errno.EFBIG)), run)
+    assert "its disk is full, or a limit on file sizes (ulimit -f) is reached. Free some space or raise it" in text
+
+
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
 def test_lost_permission_is_explained(run, number):
     text = failing_with(OSError(number, os.strerror(number), str(run / "table.npz")), run)

@@ -75,6 +75,14 @@ def map_array(file: BinaryIO, mode: Literal["r", "c"] = "r") -> AnyArray:
     return np.memmap(file, dtype, mode, offset=file.tell(), shape=shape, order="F" if in_columns else "C")
 
 
+def write_array(file: IO[bytes], array: AnyArray) -> None:
+    """Write a ``.npy`` file as `numpy.save` does, whose error does not say that the disk is full."""
+    whole = array if array.flags.f_contiguous else np.ascontiguousarray(array)
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(whole))
+    if whole.size:
+        file.write(whole.reshape(-1, order="A").view(np.uint8).data)
+
+
 def reserve_rows(file: BinaryIO, shape: tuple[int, int], dtype: type[np.generic]) -> None:
     """Begin a ``.npy`` file whose rows `write_rows` writes later; until then they are zeros that take no space."""
     kind = np.dtype(dtype)
@@ -104,10 +112,7 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, AnyArray]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
-                whole = array if array.flags.f_contiguous else np.ascontiguousarray(array)
-                np.lib.format.write_array_header_1_0(part, np.lib.format.header_data_from_array_1_0(whole))
-                if whole.size:
-                    part.write(whole.reshape(-1, order="A").view(np.uint8).data)
+                write_array(part, array)
 
 
 def map_archived(path: Path, name: str) -> AnyArray:

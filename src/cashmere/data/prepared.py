@@ -15,7 +15,7 @@ from filelock import FileLock
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from cashmere.base.array_files import map_archived, map_array, reserve_rows, write_rows
+from cashmere.base.array_files import map_archived, map_array, reserve_rows, write_array, write_rows
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.files import (
     check_folder,
@@ -423,7 +423,7 @@ def prepare_folds(
 
     def write(name: str, array: AnyArray) -> None:
         with writing(folder / name, durable=False) as file:
-            np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+            write_array(file, np.ascontiguousarray(array))
         files.append(name)
 
     write("y.npy", y)

@@ -71,7 +71,14 @@ def _explanation(error: OSError | sqlite3.OperationalError, folder: Path) -> str
 def _advice(error: OSError | sqlite3.OperationalError, again: str) -> str:
     number = getattr(error, "errno", None)
     if _is_for_space(error):
-        return f"cannot be written, because its disk is full. Free some space, then {again}."
+        if number == errno.EFBIG:
+            why, what = (
+                "its disk is full, or a limit on file sizes (ulimit -f) is reached",
+                "Free some space or raise it",
+            )
+        else:
+            why, what = "its disk is full", "Free some space"
+        return f"cannot be written, because {why}. {what}, then {again}."
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) or "readonly" in str(error):
         return f"cannot be written ({_reason(error)}). Permit writing, then {again}."
     return f"cannot be written ({_reason(error)}). Check its disk, then {again}."
