@@ -43,5 +43,19 @@ def test_trees_are_those_of_scikit_learn(ours, theirs, weighted):
             forest.set_params(n_estimators=n_trees)
             forest.fit(X, targets, sample_weight=WEIGHTS if weighted else None)
     np.testing.assert_array_equal(*(forest.predict(X) for forest in forests))
+    if hasattr(ours, "predict_proba"):
+        np.testing.assert_array_equal(*(forest.predict_proba(X) for forest in forests))
     trees, expected = (forest.estimators_ for forest in forests)
     assert [tree.get_params() for tree in trees] == [tree.get_params() for tree in expected]
+
+
+@pytest.mark.parametrize("ours", [OrderedForestClassifier, ExponentForestRegressor, ExponentExtraTreesClassifier])
+def test_callers_in_several_threads_leave_the_warning_filters_alone(ours, monkeypatch):
+    def changing_the_filters(self, *arguments, **options):
+        raise AssertionError("scikit-learn's loop over jobs sets the filters of the process")
+
+    forest = ours(n_estimators=3, max_features=1, random_state=0).fit(X, (VALUES > 0).astype(int))
+    monkeypatch.setattr("sklearn.utils.parallel._FuncWrapper.__call__", changing_the_filters)
+    assert forest.predict(X[:1]).shape == (1,)
+    if hasattr(ours, "predict_proba"):
+        assert forest.predict_proba(X[:1]).shape == (1, 2)

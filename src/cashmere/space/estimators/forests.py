@@ -1,7 +1,8 @@
 """Forests that predict the same floats with any number of threads, and forests whose ``max_features`` is an exponent.
 
 Threads add up the trees in the order in which they finish, so the last digits would differ from call to call. These
-forests are therefore grown by ``n_jobs`` threads, but predict with one.
+forests are therefore grown by ``n_jobs`` threads, but predict with one, and without scikit-learn's loop over jobs: it
+sets the warning filters of the process anew for each tree, so callers in several threads would destroy them.
 
 Trees are made without copying a tree that was made before, as scikit-learn does: on a few hundred rows, the copy takes
 half as long as growing the tree.
@@ -18,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.space.estimators.narrow_trees import from_whole_sums, narrow_nodes, whole_sums
 from cashmere.space.estimators.packed_state import PackedState
 
@@ -42,6 +43,14 @@ class _PackedTrees(PackedState):
         if append:
             self.estimators_.append(tree)
         return tree
+
+    def _mean_of_trees(self, X: FloatArray) -> Float64:
+        """Return the mean of the values of all trees, shape ``(n_rows, n_values)``; added up as scikit-learn does."""
+        rows = self._validate_X_predict(X)  # type: ignore[attr-defined]
+        total = np.zeros((rows.shape[0], self.estimators_[0].tree_.max_n_classes))
+        for tree in self.estimators_:
+            total += tree.tree_.predict(rows)
+        return np.divide(total, len(self.estimators_), out=total)
 
     def __getstate__(self) -> dict[str, Any]:
         raw: Any = super().__getstate__()
@@ -81,7 +90,19 @@ class _PackedTrees(PackedState):
         super().__setstate__(state)  # type: ignore[misc]
 
 
-class OrderedForestClassifier(_PackedTrees, RandomForestClassifier):  # type: ignore[misc]
+class _Probabilities(_PackedTrees):
+    def predict_proba(self, X: FloatArray) -> Float64:
+        """Return the mean of the probabilities of all trees, shape ``(n_rows, n_classes)``."""
+        return self._mean_of_trees(X)
+
+
+class _Values(_PackedTrees):
+    def predict(self, X: FloatArray) -> Float64:
+        """Return the mean of the values of all trees, shape ``(n_rows,)``."""
+        return self._mean_of_trees(X)[:, 0]
+
+
+class OrderedForestClassifier(_Probabilities, RandomForestClassifier):  # type: ignore[misc]
     """Random forest for classes; ``max_features`` as in scikit-learn."""
 
     def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
@@ -109,17 +130,17 @@ class _ExponentFeatures(_PackedTrees):
         return self
 
 
-class ExponentForestClassifier(_ExponentFeatures, RandomForestClassifier):  # type: ignore[misc]
+class ExponentForestClassifier(_ExponentFeatures, _Probabilities, RandomForestClassifier):  # type: ignore[misc]
     """Random forest for classes."""
 
 
-class ExponentForestRegressor(_ExponentFeatures, RandomForestRegressor):  # type: ignore[misc]
+class ExponentForestRegressor(_ExponentFeatures, _Values, RandomForestRegressor):  # type: ignore[misc]
     """Random forest for numbers."""
 
 
-class ExponentExtraTreesClassifier(_ExponentFeatures, ExtraTreesClassifier):  # type: ignore[misc]
+class ExponentExtraTreesClassifier(_ExponentFeatures, _Probabilities, ExtraTreesClassifier):  # type: ignore[misc]
     """Extremely randomised trees for classes."""
 
 
-class ExponentExtraTreesRegressor(_ExponentFeatures, ExtraTreesRegressor):  # type: ignore[misc]
+class ExponentExtraTreesRegressor(_ExponentFeatures, _Values, ExtraTreesRegressor):  # type: ignore[misc]
     """Extremely randomised trees for numbers."""
