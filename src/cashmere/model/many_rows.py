@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
 from cashmere.base.threads import one_blas_thread
+from cashmere.base.warning_filters import one_loop_over_jobs
 from cashmere.model.fold_model import FoldModel
+from cashmere.model.job_loops import loops_over_jobs
 from cashmere.model.trees_in_turns import TreesInTurns, in_turns
 
 LEAST_ROWS = 2_000
@@ -61,6 +63,9 @@ def predict_in_threads(model: FoldModel, X: FloatArray, *, n_threads: int) -> ND
     n_threads : int
         Threads over which to distribute the rows, for learners that do not do so themselves.
     """
+    if loops_over_jobs(model.pipeline):
+        with one_loop_over_jobs():
+            return model.predict(X)
     n_parts = min(n_threads, 2 * len(X) // LEAST_ROWS)
     if n_parts < 2 or model.pipeline is None:
         return model.predict(X)
