@@ -77,6 +77,8 @@ class Predictor:
     newest_fold_only : bool
         Whether members predict with the model of the last fold alone: in time, the others have not seen the newest
         rows.
+    unseen_ : dict of str to int
+        Categories by column that training had not, counted in the latest table of any thread.
     """
 
     schema: TableSchema
