@@ -49,6 +49,7 @@ NO_TEXT = {
     "InvalidParameterError",
     "ShapeError",
     "MissingDependencyError",
+    "MissingLibraryError",
     "MissingPredictionsError",
     "NoSuccessfulTrialError",
     "ConversionError",

@@ -53,7 +53,13 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that ``import cashmere`` stays light."""
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        try:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        except ModuleNotFoundError as error:
+            from cashmere.exceptions import MissingDependencyError
+
+            package = (error.name or str(error)).partition(".")[0]
+            raise MissingDependencyError(package, f"cashmere.{name}", None) from error
     raise AttributeError(f"module 'cashmere' has no attribute {name!r}")
 
 

@@ -396,13 +396,25 @@ class MissingPredictionsError(CashmereError, ValueError):
 
 
 class MissingDependencyError(CashmereError, ImportError):
-    """An optional package is required but not installed."""
+    """A package is required but not installed.
 
-    def __init__(self, package: str, purpose: str, extra: str) -> None:
+    Parameters
+    ----------
+    package : str
+        Its name.
+    purpose : str
+        What needs it.
+    extra : str, optional
+        The extra that installs it; None for one that only an installation for predictions lacks.
+    """
+
+    def __init__(self, package: str, purpose: str, extra: str | None) -> None:
         self.package, self.extra = package, extra
-        super().__init__(
-            f"{purpose} needs the package {package!r}. Install it with: pip install 'cashmere-automl[{extra}]'"
-        )
+        if extra is None:
+            advice = "Only installations for predictions lack it. Install the rest with: pip install cashmere-automl"
+        else:
+            advice = f"Install it with: pip install 'cashmere-automl[{extra}]'"
+        super().__init__(f"{purpose} needs the package {package!r}. {advice}")
 
 
 class RunDirectoryError(CashmereError):
@@ -439,6 +451,29 @@ class ModelFileError(CashmereError):
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
         super().__init__(f"{path}: {message}")
+
+
+class MissingLibraryError(ModelFileError):
+    """A model needs a library that is not installed.
+
+    Parameters
+    ----------
+    path : path
+        The file with what the library has fitted.
+    library : str
+        Name under which it is imported.
+    version : str, optional
+        The one that has written the model, if known.
+    """
+
+    def __init__(self, path: str | Path, library: str, version: str | None = None) -> None:
+        self.library, self.version = library, version
+        made_with = "" if version is None else f" (the model was made with {version})"
+        super().__init__(
+            path,
+            f"needs the library {library!r}, which is not installed here{made_with}. Install it with pip; `cashmere "
+            "requirements MODEL`, where the model was made, lists all that it needs.",
+        )
 
 
 class ConversionError(CashmereError, ValueError):

@@ -91,6 +91,41 @@ def test_model_predicts_where_nothing_else_is_installed(fitted, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), expected)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("options", ["", ", verify=False"], ids=["first load", "not verified"])
+def test_a_library_that_is_not_installed_is_named_with_its_version(fitted, tmp_path, options):
+    folder = shutil.copytree(fitted("lightgbm") / "model", tmp_path / "model")
+    for path in folder.glob("signature-*"):
+        path.unlink()
+    allowed = " ".join(names(model_requirements(folder)) - {"lightgbm"})
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT.replace("sys.argv[1]", repr(allowed)))  # for the child as well
+    code = (
+        "import sys; sys.path.insert(0, '.')\n"
+        "import sitecustomize, cashmere\n"
+        "from cashmere.exceptions import MissingLibraryError\n"
+        f"try: cashmere.Predictor.load('model'{options})\n"
+        "except MissingLibraryError as error: print(error.path.name, error.library, error.version, error, sep='|')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    name, library, number, text = done.stdout.strip().split("|")
+    assert name.endswith(".skops") and (library, number) == ("lightgbm", version("lightgbm"))
+    assert f"needs the library 'lightgbm', which is not installed here (the model was made with {number})." in text
+
+
+def test_an_installation_for_predictions_says_so(fitted, tmp_path):
+    allowed = " ".join(names(model_requirements(fitted("logistic_regression"))))
+    code = WITHOUT + (
+        "import cashmere\nfrom cashmere.exceptions import MissingDependencyError\n"
+        "try: cashmere.AutoClassifier\n"
+        "except MissingDependencyError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, allowed], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("cashmere.AutoClassifier needs the package ")
+    assert (
+        "Only installations for predictions lack it. Install the rest with: pip install cashmere-automl" in done.stdout
+    )
+
+
 def test_unsigned_model_needs_no_cryptography(fitted, tmp_path):
     folder = shutil.copytree(fitted("logistic_regression") / "model", tmp_path / "model")
     before = names(model_requirements(folder))

@@ -27,6 +27,13 @@ def versions() -> dict[str, str]:
     return found
 
 
+def version_in(stored: Mapping[str, str], module: str) -> str | None:
+    """Return the version of the library that has a module, as stored by `versions`; None if it is not there."""
+    name = {"sklearn": "scikit-learn"}.get(module, module)
+    version = stored.get(name, stored.get(f"{name}-cpu"))
+    return None if version is None else str(version)[:40]
+
+
 def warn_of_versions(path: Path, stored: Mapping[str, str]) -> None:
     """Warn if fitted models were written with other versions of their libraries; the third number does not matter.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from cashmere.base.files import failures_as, open_regular, read_file
 from cashmere.data.task import Encoding
-from cashmere.exceptions import ModelFileError
+from cashmere.exceptions import MissingLibraryError, ModelFileError
 from cashmere.model.audit import AuditedArchive, audit
 from cashmere.model.content import ContentError, check_entries, check_objects
 from cashmere.model.fold_model import FoldModel
@@ -162,6 +163,8 @@ def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) 
 
     Raises
     ------
+    MissingLibraryError
+        If a library that it needs is not installed.
     ModelFileError
         As `check`; also if the content of the archive is inconsistent.
     """
@@ -171,10 +174,20 @@ def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) 
     try:
         content = skops_io().loads(data, trusted=types)
     except Exception as error:  # libraries raise all kinds of errors for damaged content
+        if (library := _missing_library(error)) is not None:
+            raise MissingLibraryError(path, library) from error
         raise ModelFileError(path, f"is damaged or not a model file ({type(error).__name__}: {error}).") from error
     with failures_as(ModelFileError, path, "Restore it from a copy."), _faults_of(path):
         check_objects(content)
     return content
+
+
+def _missing_library(error: Exception) -> str | None:
+    """Return the library that was to be imported and is not installed; None after any other error."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    library = error.name.partition(".")[0]
+    return None if library in sys.modules else library  # an installed one of another version may lack a module
 
 
 @contextlib.contextmanager

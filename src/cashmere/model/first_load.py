@@ -19,7 +19,8 @@ from typing import Any, TypedDict
 
 from cashmere.base.files import is_regular
 from cashmere.base.json_files import checked, parse_json
-from cashmere.exceptions import ModelFileError
+from cashmere.base.versions import version_in
+from cashmere.exceptions import MissingLibraryError, ModelFileError
 from cashmere.model.zip_entries import unpacked_size
 
 LIMIT_SECONDS = 180.0
@@ -44,10 +45,11 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 class _Answer(TypedDict):
-    """What the child says of a model: what is wrong, and in which file; null if nothing is."""
+    """What the child says of a model: what is wrong or which library it lacks, and in which file; null if nothing."""
 
     path: str | None
     problem: str | None
+    library: str | None
 
 
 def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequence[str] = ()) -> None:
@@ -64,6 +66,8 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
 
     Raises
     ------
+    MissingLibraryError
+        If a library that the model needs is not installed.
     ModelFileError
         If the child refuses the model, crashes, takes too much memory or time, or if the predictions are not finite
         numbers, one for every row or class.
@@ -97,6 +101,9 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
         raise ModelFileError(
             folder, f"ended the child process that first loaded it ({_described(status)}). {_REFUSED}"
         ) from None
+    if found["library"] is not None:
+        version = version_in(manifest.get("versions", {}), found["library"])
+        raise MissingLibraryError(found["path"] or folder, found["library"], version)
     if found["problem"] is not None:
         raise ModelFileError(found["path"] or folder, found["problem"])
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.base.files import is_regular
-from cashmere.exceptions import CashmereError, ModelFileError
+from cashmere.exceptions import CashmereError, MissingLibraryError, ModelFileError
 from cashmere.model.archive_places import closed_list
 from cashmere.model.files import read_manifest
 from cashmere.model.predictor import Predictor
@@ -42,6 +42,7 @@ def main() -> None:
 def _problem(task: dict[str, Any]) -> dict[str, str | None]:
     path: Path | None = None
     problem: str | None = None
+    library: str | None = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -51,6 +52,8 @@ def _problem(task: dict[str, Any]) -> dict[str, str | None]:
                 raise ModelFileError(folder, "was changed while it was being checked. Load it again.")
             predictor = Predictor.from_manifest(folder, manifest, trusted=tuple(task["trusted"]))
             probe(predictor, {int(number): folder / entry["file"] for number, entry in manifest["members"].items()})
+    except MissingLibraryError as error:
+        path, library = error.path, error.library
     except ModelFileError as error:
         path, problem = error.path, str(error).removeprefix(f"{error.path}: ")
     except MemoryError:
@@ -60,7 +63,7 @@ def _problem(task: dict[str, Any]) -> dict[str, str | None]:
         problem = f"cannot predict two rows: {error}"
     except Exception as error:  # whatever libraries raise for content that they did not write
         problem = f"cannot be loaded and predict two rows ({type(error).__name__}: {error})."
-    return {"path": None if path is None else str(path), "problem": problem}
+    return {"path": None if path is None else str(path), "problem": problem, "library": library}
 
 
 def _import_libraries(folder: Path) -> None:

@@ -23,6 +23,7 @@ from cashmere.base.remote import is_url
 from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.base.text import counted
 from cashmere.base.threads import one_openmp_thread
+from cashmere.base.versions import version_in
 from cashmere.base.warning_filters import warning_filters_kept
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
@@ -32,7 +33,7 @@ from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.conformal import ConformalScores
 from cashmere.ensembles.threshold import decide
-from cashmere.exceptions import ModelFileError, PredictionError, UnknownValuesWarning, UsageError
+from cashmere.exceptions import MissingLibraryError, ModelFileError, PredictionError, UnknownValuesWarning, UsageError
 from cashmere.model.archives import check, load, load_fold_models
 from cashmere.model.consistency import check_encoders, check_ensemble, check_members
 from cashmere.model.files import Encoders, entry_path, find_model, read_model
@@ -427,6 +428,8 @@ class Predictor:
 
         Raises
         ------
+        MissingLibraryError
+            If a library that the model needs is not installed.
         ModelFileError
             If the folder contains no model; if a file is missing, damaged or modified; if a type is not trusted, the
             contents are inconsistent or the signature is forged; or if the child process dies while loading the model.
@@ -459,7 +462,7 @@ class Predictor:
 
         Raises
         ------
-        ModelFileError
+        MissingLibraryError, ModelFileError
             As `load`.
         """
         try:
@@ -502,6 +505,9 @@ class Predictor:
                 conformal=conformal,
                 newest_fold_only=newest_fold_only,
             )
+        except MissingLibraryError as error:
+            version = version_in(manifest.get("versions", {}), error.library)
+            raise MissingLibraryError(error.path, error.library, version) from error
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."
             raise ModelFileError(path / "manifest.json", text) from error
