@@ -98,6 +98,30 @@ def test_display_is_made_once_the_run_exists_and_closed_after_an_error(tmp_path)
     assert (more.n_new, len(more.rows)) == (1, 3)
 
 
+def test_first_error_is_told_although_the_report_cannot_be_written_either(tmp_path, monkeypatch):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    settings = RunSettings(budget=Budget(trials=2), resampling="holdout", isolation="none")
+
+    class Mover(Silence):
+        def update(self, status):
+            if status.phase == "searching" and (tmp_path / "run").exists():
+                (tmp_path / "run").rename(tmp_path / "moved")
+
+    with pytest.raises(RunDirectoryError, match="no longer there: it was moved or deleted"):
+        fit_run(tmp_path / "run", X, y, settings, progress=Mover)
+
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def refuse(folder):
+        raise RunDirectoryError(folder / "report.html", "cannot be written")
+
+    monkeypatch.setattr("cashmere.run.session.prepare", full)
+    monkeypatch.setattr("cashmere.report.write_report", refuse)
+    with pytest.raises(RunDirectoryError, match=r"its disk is full\. Free some space, then continue with"):
+        continue_run(tmp_path / "moved")
+
+
 def test_an_ensemble_that_is_no_better_than_a_constant_is_doubted(tmp_path):
     rng = np.random.default_rng(0)
     settings = RunSettings(

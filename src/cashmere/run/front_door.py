@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +16,7 @@ from cashmere.base.arrays import IntArray
 from cashmere.base.sklearn_settings import default_sklearn, with_default_sklearn
 from cashmere.data.parquet import return_freed_memory
 from cashmere.data.row_structure import RowStructure
+from cashmere.exceptions import CashmereError
 from cashmere.execution.cluster import Cluster
 from cashmere.execution.engines import open_cluster
 from cashmere.execution.fork_server import expect_workers
@@ -239,15 +241,18 @@ def _work(
             )
         session = Session(run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load)
         has_begun = True
-        return session.finish(session.search())
+        finished = session.finish(session.search())
     except BaseException:
-        if is_new and not has_begun:  # the corrected call may then use the same directory
-            executor.shutdown()
-            run.discard()
-            write = None
-        raise
-    finally:
         executor.shutdown()
         progress.close()
-        if write is not None:
-            write()
+        if is_new and not has_begun:  # the corrected call may then use the same directory
+            run.discard()
+        elif write is not None:
+            with contextlib.suppress(CashmereError, OSError):  # the first error says what has happened, and what to do
+                write()
+        raise
+    executor.shutdown()
+    progress.close()
+    if write is not None:
+        write()
+    return finished
