@@ -87,6 +87,15 @@ def test_members_are_fitted_again_on_newer_rows(earlier, tmp_path):
     assert Predictor.load(tmp_path / "new").predict_set(X).shape == (90, 2)
 
 
+def test_earlier_run_is_only_read(earlier, tmp_path):
+    X, y = months(1, n=90)
+    with RunDirectory.open(earlier, searches=False):  # as another process may have it open
+        files = [path for path in earlier.rglob("*") if path.name != "lease"]  # which is renewed
+        before = [path.stat().st_mtime_ns for path in files]
+        assert retrain_run(earlier, X, y, out=tmp_path / "new").rows
+        assert [path.stat().st_mtime_ns for path in files] == before
+
+
 def test_same_rows_give_the_same_members_back(earlier, tmp_path):
     X, y = months(0)
     retrain_run(earlier, X, y, out=tmp_path / "new")

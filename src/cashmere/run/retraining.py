@@ -65,7 +65,7 @@ class EarlierRun:
 
     @classmethod
     def read(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None, *, searches: bool = False) -> Self:
-        """Read a finished run; errors as for `retrain_run`.
+        """Read a run, without locking it; errors as for `retrain_run`.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class EarlierRun:
         searches : bool
             Whether its strategy will be asked.
         """
-        with RunDirectory.open(folder, own_objects, searches=searches, same_folds=False) as run:
+        with RunDirectory.open(folder, own_objects, searches=searches, same_folds=False, read_only=True) as run:
             task = "classification" if run.target.task_type.is_classification else "regression"
             settings, schema, space = replace(run.settings, task=task), run.schema, run.space.name
             target, has_weights = run.target, run.rows.weight is not None and settings.class_weight is None
@@ -226,7 +226,7 @@ def retrain_run(
     Parameters
     ----------
     earlier : path or EarlierRun
-        The run directory.
+        The run directory; it is only read, and may still be active.
     X : (n_rows, n_columns) table
         Rows with the columns of the run, in any order, among them the one with groups or time if it had one; columns
         that the run does not know are left out.
@@ -250,7 +250,7 @@ def retrain_run(
     Raises
     ------
     RunDirectoryError
-        If the earlier run is in progress, has no ensemble or lacks a custom object, or the new directory is not empty.
+        If the earlier run has no ensemble or lacks a custom object, or the new directory is not empty.
     SchemaError
         If a column is missing, or one of numbers or dates holds something else.
     CorruptStoreError

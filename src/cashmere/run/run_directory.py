@@ -114,7 +114,8 @@ _SAMPLE_BYTES = 2**28
 class RunDirectory:
     """A run directory, open in one process: made by `create` from a table, or by `open` from the files on disk.
 
-    Names in the settings become objects here, for this table. Use it as a context manager: it locks the directory.
+    Names in the settings become objects here, for this table. Use it as a context manager: it locks the directory,
+    unless it is opened to be read only.
 
     Parameters
     ----------
@@ -369,6 +370,7 @@ class RunDirectory:
         *,
         searches: bool = True,
         same_folds: bool = True,
+        read_only: bool = False,
     ) -> RunDirectory:
         """Open an interrupted run, or a finished one to extend.
 
@@ -382,6 +384,8 @@ class RunDirectory:
             Whether the strategy will be asked; if not, a custom one need not be given.
         same_folds : bool
             Whether a custom splitter must give the folds of the start, to which the stored predictions belong.
+        read_only : bool
+            Whether to read what is there now without the lease, although another process may be writing it.
 
         Raises
         ------
@@ -398,14 +402,15 @@ class RunDirectory:
         settings = _stored_settings(run_json, stored, own_objects)
         schema, target = read_schema(folder)
         warn_of_versions(run_json, content.get("versions", {}))
-        store = RunStore(folder)
+        store = RunStore(folder, read_only=read_only)
         try:
             rows = TrainingRows.read(folder / "table.npz")
             _check_rows(folder / "table.npz", rows, schema, target, settings)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             if same_folds:
                 run._check_folds()
-            check_complete(folder, store, lookahead=settings.lookahead_of_study)
+            if not read_only:  # a run at work may be ahead of what was read
+                check_complete(folder, store, lookahead=settings.lookahead_of_study)
             run._opening()  # check it, as one from a file is kept in the store
             run._check_algorithms()
             run._map_values()
