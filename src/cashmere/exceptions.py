@@ -69,7 +69,7 @@ class TargetWarning(UserWarning):
 
 
 class UnknownValuesWarning(UserWarning):
-    """A column of a table to predict has no value, only unknown ones, or numbers that are unlike those in training."""
+    """A column of a later table has no value, only unknown ones, or numbers that are unlike those in training."""
 
 
 class RowOrderWarning(UserWarning):
@@ -81,7 +81,7 @@ class DeployableWarning(UserWarning):
 
 
 class LeftOutWarning(UserWarning):
-    """A search leaves out algorithms that cannot do what is asked; or sheets of a workbook are not read."""
+    """A search leaves out algorithms that cannot do what is asked, or columns; or sheets of a workbook are not read."""
 
 
 class LatencyWarning(UserWarning):

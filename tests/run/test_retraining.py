@@ -21,6 +21,7 @@ from cashmere.exceptions import (
     LeftOutWarning,
     RunDirectoryError,
     SchemaError,
+    UnknownValuesWarning,
 )
 from cashmere.records.budget import Budget
 from cashmere.run import RunDirectory, continue_run, retrain_run
@@ -311,8 +312,22 @@ def test_columns_of_numbers_and_dates_stay_what_they_were(tmp_path):
         retrain_run(tmp_path / "run", X.assign(day="Monday"), y, out=tmp_path / "days")
     assert not (tmp_path / "codes").exists()
     texts = X.assign(a=X["a"].astype(str), day=X["day"].astype(str), b=np.nan)
-    with pytest.warns(LeftOutWarning, match="'b', which the earlier run has used, but which have no value now"):
+    with pytest.warns(LeftOutWarning, match=r"'b' \(all missing\), which the earlier run has used"):
         retrain_run(tmp_path / "run", texts, y, out=tmp_path / "texts")
+
+
+def test_columns_that_no_longer_tell_anything_are_named(earlier, tmp_path):
+    X, y = months(1)
+    ids = X.assign(a=35.0, shop=[f"customer {i}" for i in X.index])
+    expected = (
+        r"Left out: 'a' \(constant\), 'shop' \(identifier: every value differs\), which the earlier run has used\."
+    )
+    with pytest.warns(LeftOutWarning, match=expected):
+        retrain_run(earlier, ids, y, out=tmp_path / "ids")
+    recoded = X.assign(shop=X["shop"].map({0: "north", 1: "south", 2: "west", 3: "east"}))
+    expected = r"'shop' is one of the earlier run: it had '0', '1', '2' and 1 more; now there are 'east', 'north', "
+    with pytest.warns(UnknownValuesWarning, match=expected):
+        retrain_run(earlier, recoded, y, out=tmp_path / "recoded")
 
 
 def test_splitter_may_give_other_folds_to_the_new_run(tmp_path):

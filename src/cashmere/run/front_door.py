@@ -16,6 +16,7 @@ from cashmere.base.arrays import IntArray
 from cashmere.base.sklearn_settings import default_sklearn, with_default_sklearn
 from cashmere.data.parquet import return_freed_memory
 from cashmere.data.row_structure import RowStructure
+from cashmere.data.schema import TableSchema
 from cashmere.exceptions import CashmereError
 from cashmere.execution.cluster import Cluster
 from cashmere.execution.engines import open_cluster
@@ -45,6 +46,7 @@ def fit_run(
     numbers: IntArray | None = None,
     executor: Any = None,
     named: bool = True,
+    earlier: TableSchema | None = None,
     resume: bool = False,
     any_seed: bool = False,
     report: bool = True,
@@ -75,6 +77,8 @@ def fit_run(
         A cluster for the trials, see `cashmere.execution.engines.open_cluster`; by default they run on this machine.
     named : bool
         Whether the columns have names of their own.
+    earlier : TableSchema, optional
+        The columns of an earlier run that is fitted again: warnings name those that this one has to leave out.
     resume : bool
         Continue the run in the folder if there is one; the table and all other settings must be the same as at its
         start.
@@ -131,7 +135,16 @@ def fit_run(
                 run.set_goal(settings.budget)
                 return _work(run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load)
         with RunDirectory.create(
-            folder, frame, y, settings, weight=weight, structure=structure, numbers=numbers, named=named, check=check
+            folder,
+            frame,
+            y,
+            settings,
+            weight=weight,
+            structure=structure,
+            numbers=numbers,
+            named=named,
+            earlier=earlier,
+            check=check,
         ) as run:
             del frame, y  # the run directory holds what is needed of them, and trials need the memory
             return_freed_memory()

@@ -13,7 +13,7 @@ import pandas as pd
 
 from cashmere.base.arrays import IntArray
 from cashmere.base.caller import level_of_caller
-from cashmere.base.text import counted, first_of
+from cashmere.base.text import counted
 from cashmere.data.column import ColumnKind
 from cashmere.data.frames import to_frame
 from cashmere.data.inference import infer_schema
@@ -29,8 +29,6 @@ from cashmere.run.members_opening import opening_of_members
 from cashmere.run.progress import Progress, Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.settings import RunSettings
-
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +126,8 @@ class EarlierRun:
                 found[name] = found[name].astype("category")
         return to_frame(found)
 
-    def check_kinds(self, frame: pd.DataFrame) -> list[str]:
-        """Check that numbers and dates of the run are still read as such; return the columns without any value.
+    def check_kinds(self, frame: pd.DataFrame) -> None:
+        """Check that numbers and dates of the run are still read as such, where there are any values.
 
         Parameters
         ----------
@@ -142,16 +140,17 @@ class EarlierRun:
             If a column of numbers or dates would become categories or text: nothing that is learned from it is then
             what the run has learned.
         """
-        used = [column for column in self.schema.used if column.name in frame]
-        empty = [column.name for column in used if frame[column.name].isna().all()]
         is_typed = {
             ColumnKind.NUMERIC: pd.api.types.is_numeric_dtype,
             ColumnKind.DATE: pd.api.types.is_datetime64_any_dtype,
         }
         kinds = {
             column.name: column.kind
-            for column in used
-            if column.kind in is_typed and column.name not in empty and not is_typed[column.kind](frame[column.name])
+            for column in self.schema.used
+            if column.kind in is_typed
+            and column.name in frame
+            and not is_typed[column.kind](frame[column.name])
+            and not frame[column.name].isna().all()
         }
         for column in infer_schema(frame[list(kinds)]).columns if kinds else ():
             before = kinds[column.name]
@@ -160,7 +159,6 @@ class EarlierRun:
                     f"Column {column.name!r} is {before} in the run {self.folder}, but would be {column.kind} in the "
                     "new one, because of values of another form. Correct them, or search again with `cashmere fit`."
                 )
-        return empty
 
     def unknown_in(self, frame: pd.DataFrame, *, weights: str | None) -> list[str]:
         """Return the names of the columns of a newer table without target that the run does not know.
@@ -263,9 +261,11 @@ def retrain_run(
     Warns
     -----
     LeftOutWarning
-        If a column that the earlier run has used has no value now; if there are members of algorithms that the new run
-        cannot use, such as those that accept no row weights; or if rows had weights in the earlier run, and have none
-        now.
+        If a column that the earlier run has used has no value now, only one, or only different ones as an identifier;
+        if there are members of algorithms that the new run cannot use, such as those that accept no row weights; or if
+        rows had weights in the earlier run, and have none now.
+    UnknownValuesWarning
+        If none of the categories in a column is one of the earlier run.
     """
     known = earlier
     if not isinstance(known, EarlierRun):
@@ -283,9 +283,7 @@ def retrain_run(
         text = "Left out: row weights, which the earlier run had. To weigh rows, pass sample_weight (--sample-weight)."
         warnings.warn(LeftOutWarning(text), stacklevel=level_of_caller())
     frame = known.features_of(frame)
-    if empty := known.check_kinds(frame):
-        text = f"Left out: {first_of(empty, most=_NAMED)}, which the earlier run has used, but which have no value now."
-        warnings.warn(LeftOutWarning(text), stacklevel=level_of_caller())
+    known.check_kinds(frame)
     frame, structure = take_structure(frame, groups=settings.groups, time=settings.time, gap=settings.gap)
     limit = Budget(trials=known.n_members) if budget is None else Budget.parse(budget)
     if limit.trials is not None and limit.trials < known.n_members:
@@ -312,6 +310,7 @@ def retrain_run(
         numbers=numbers,
         executor=executor,
         named=known.schema.named,
+        earlier=known.schema,
         load=load,
         already_spent=already_spent,
         progress=progress,

@@ -33,6 +33,7 @@ from cashmere.data.row_structure import RowStructure, alike_groups_hint, is_in_t
 from cashmere.data.rows import CanonicalRows, canonical_rows, check_weight
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
+from cashmere.data.schema_changes import lost_columns_hint, recoded_columns_hint
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, one_class_error
 from cashmere.data.target_hints import (
@@ -70,6 +71,7 @@ from cashmere.exceptions import (
     RunDirectoryError,
     TargetWarning,
     UnknownNameError,
+    UnknownValuesWarning,
 )
 from cashmere.export.inputs import check_columns_convert
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
@@ -227,6 +229,7 @@ class RunDirectory:
         structure: RowStructure | None = None,
         numbers: IntArray | None = None,
         named: bool = True,
+        earlier: TableSchema | None = None,
         check: Callable[[], object] = lambda: None,
     ) -> RunDirectory:
         """Start a run: learn the schema, put the rows in canonical order and write everything a resume needs.
@@ -249,6 +252,8 @@ class RunDirectory:
             The number of each row in the table of the user; by default from 0 on.
         named : bool
             Whether the columns have names of their own.
+        earlier : TableSchema, optional
+            The columns of an earlier run that is fitted again.
         check : callable
             Called before each step; if it raises an error, nothing is kept.
 
@@ -289,6 +294,9 @@ class RunDirectory:
             _check_classes(canonical, target)
             schema = canonical.schema(named=named, check=check)
             tell(ColumnKindWarning, kind_hint(frame, schema))
+            if earlier is not None:
+                tell(LeftOutWarning, lost_columns_hint(earlier, schema))
+                tell(UnknownValuesWarning, recoded_columns_hint(earlier, schema))
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
             tell(ColumnKindWarning, placeholder_hint(coded))
             if not own_splitter and (structure is None or is_in_time(structure)):
