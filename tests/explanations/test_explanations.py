@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import tracemalloc
 from dataclasses import replace
@@ -140,6 +142,27 @@ def test_explanation_reaches_file_report_and_terminal(run):
         assert text in page.text
     json.dumps(summarise_run(run), allow_nan=False)
     assert found.effect.groupby("column").size().min() >= 2
+
+
+def test_importances_of_a_run_that_can_only_be_read_are_told(classes_run, tmp_path, monkeypatch):
+    number = errno.EROFS
+
+    def refuse(path, content):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("cashmere.explanations.explanation.write_json", refuse)
+    output = tmp_path / "importances.csv"
+    quickly = ["explain", str(classes_run), "--rows", "50", "--repeats", "1", "--effects", "1"]
+    result = CliRunner().invoke(app, [*quickly, "-o", str(output)])
+    assert result.exit_code == 0 and output.exists()
+    assert "when a column is shuffled" in result.output
+    assert "Note: the run can only be read, so its report stays as it is (Read-only file system)." in result.output
+    assert CliRunner().invoke(app, [*quickly, "-q", "-o", str(output)]).output == ""
+    assert CliRunner().invoke(app, [*quickly, "-q"]).exit_code == 2
+    output.unlink()
+    number = errno.ENOSPC
+    assert CliRunner().invoke(app, [*quickly, "-o", str(output)]).exit_code == 2
+    assert output.exists()
 
 
 def test_explanation_of_an_earlier_ensemble_is_not_shown(classes_run, tmp_path):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cashmere.base.files import reason
 from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, plain, say, typed_errors
+
+if TYPE_CHECKING:
+    from cashmere.explanations import Explanation
+
+_NOT_PERMITTED = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""Errors of writing into a run that may only be read."""
 
 _ROWS = 5
 """Predictions to explain by default."""
@@ -54,11 +62,8 @@ def explain(
 ) -> None:
     """Measure the importance of columns. Shows a table, and adds importances and effects to the report."""
     with typed_errors():
-        from rich.console import Console
-        from rich.table import Table
-
         from cashmere.cli.output_files import check_output, write_table
-        from cashmere.exceptions import MissingParameterError
+        from cashmere.exceptions import MissingParameterError, RunDirectoryError
         from cashmere.explanations import explain as explain_run
         from cashmere.report import write_report
 
@@ -74,29 +79,41 @@ def explain(
                 "predictions", "--background gives rows to compare predictions with. Name the predictions to explain."
             )
         found = explain_run(folder, rows=rows, repeats=repeats, effects=effects, seed=seed)
-        found.save(folder)
-        path = write_report(folder)
         table = found.importance
         if output is not None:
             write_table(table, output)
             say(quiet, f"{len(table)} importances written to {output}")
-        if quiet:
-            return
-        direction = "fall" if found.greater_is_better else "rise"
-        measured = sum(len(each.columns) for each in found.importances)
-        caption = f"{found.n_rows} of {found.n_validation_rows} validation rows, {repeats} permutations each"
-        if measured < found.n_columns:
-            caption += f"; the {measured} of {found.n_columns} columns that go most with the predictions"
-        grid = Table(
-            title=plain(f"{direction} of {found.metric} when a column is shuffled"), caption=plain(caption), box=None
-        )
-        grid.add_column("column, or columns that go together", overflow="fold")
-        for name in (direction, "low (90 %)", "high"):
-            grid.add_column(name, justify="right", no_wrap=True)
-        for row in table.itertuples(index=False):
-            grid.add_row(*map(plain, row))
-        Console().print(grid)
-        say(quiet, str(path))
+        if not quiet:
+            _show(found, repeats=repeats)
+        try:
+            found.save(folder)
+            say(quiet, str(write_report(folder)))
+        except RunDirectoryError as error:
+            is_for_reading = isinstance(error.__cause__, OSError) and error.__cause__.errno in _NOT_PERMITTED
+            if not is_for_reading or (quiet and output is None):
+                raise
+            say(quiet, f"Note: the run can only be read, so its report stays as it is ({reason(error.__cause__)}).")
+
+
+def _show(found: Explanation, *, repeats: int) -> None:
+    """Print the importance of columns as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    direction = "fall" if found.greater_is_better else "rise"
+    measured = sum(len(each.columns) for each in found.importances)
+    caption = f"{found.n_rows} of {found.n_validation_rows} validation rows, {repeats} permutations each"
+    if measured < found.n_columns:
+        caption += f"; the {measured} of {found.n_columns} columns that go most with the predictions"
+    grid = Table(
+        title=plain(f"{direction} of {found.metric} when a column is shuffled"), caption=plain(caption), box=None
+    )
+    grid.add_column("column, or columns that go together", overflow="fold")
+    for name in (direction, "low (90 %)", "high"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for row in found.importance.itertuples(index=False):
+        grid.add_row(*map(plain, row))
+    Console().print(grid)
 
 
 def _explain_predictions(
