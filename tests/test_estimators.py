@@ -728,6 +728,28 @@ def test_resume_with_other_rows_is_refused(tmp_path):
             quick(AutoRegressor, **settings, resume=True, budget="5trials").fit(*other)
 
 
+def test_resume_with_other_columns_says_which(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.set_axis(["a", "b", "c", "d"], axis=1)
+    settings = {"run_directory": tmp_path / "run", "space": linear_space, "budget": "1trials"}
+    quick(**settings).fit(X, y)
+    for other, message in (
+        (X.assign(e=1.0), r"other columns: 'e' is new\."),
+        (X[["a"]].assign(e=y, f=y), r"other columns: X lacks 'b', 'c', 'd', and 'e', 'f' are new\."),
+        (X.astype({"c": "float32"}), r"\(the type of 'c' was float64 and is float32\)"),
+        (X.astype({"a": str}), r"\(the type of 'a' was float64 and is "),
+        (X.assign(a=X["a"] + 1), r"other rows have the weight 0\. Use"),
+    ):
+        with pytest.raises(RunDirectoryError, match=message):
+            quick(**settings, resume=True).fit(other, y)
+    with pytest.raises(RunDirectoryError, match="150 rows with a weight then, 149 now"):
+        quick(**settings, resume=True).fit(X[1:], y[1:])
+    settings["run_directory"] = tmp_path / "unnamed"
+    quick(**settings).fit(X.to_numpy(), y)
+    with pytest.raises(RunDirectoryError, match="started with 4 columns, but X has 3"):
+        quick(**settings, resume=True).fit(X.to_numpy()[:, 1:], y)
+
+
 def test_custom_splitter_keeps_its_row_numbers_under_weights():
     X, y = load_iris(return_X_y=True)
     rows = np.arange(len(y))

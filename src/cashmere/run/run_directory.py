@@ -21,6 +21,7 @@ from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
+from cashmere.base.text import counted, first_of
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.class_weights import weights_of_rows
 from cashmere.data.fold import fold_digest, validation_rows
@@ -108,6 +109,11 @@ _MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
 """How many workers a run directory from elsewhere may request: on any machine, and per core."""
 
 """Openings that are not read from a file."""
+
+_NAMED = 5
+"""Most columns named in an error."""
+
+_ANOTHER = "Use resume=False and another run_directory."
 
 _SAMPLE_BYTES = 2**28
 """Largest sample: 1,000 rows of 10,000 columns of short texts."""
@@ -641,6 +647,7 @@ class RunDirectory:
         if structure is not None and structure.calendar not in {"", *(column.name for column in self.schema.columns)}:
             frame = frame.drop(columns=structure.calendar)  # earlier versions left it out
             structure = replace(structure, calendar="")
+        self._check_columns(frame)
         frame = self._in_order(frame)
         keep_order = not isinstance(settings.resampling, str)
         rows = canonical_rows(frame, codes, weight, structure=structure, keep_order=keep_order)
@@ -651,8 +658,8 @@ class RunDirectory:
         ):
             raise RunDirectoryError(
                 self.folder,
-                "was started with other rows than X and y hold, or other rows have the weight 0. Use resume=False and "
-                "another run_directory.",
+                "was started with other rows than X and y hold, or other rows have the weight 0"
+                f"{self._difference(frame, n_rows=len(rows.y))}. {_ANOTHER}",
             )
         if not _equal_weights(self.rows.weight, rows.weight):
             raise RunDirectoryError(
@@ -667,6 +674,33 @@ class RunDirectory:
                 f"was started with other {settings.structure_kind} of the rows. Use those from before, or resume=False "
                 "and another run_directory.",
             )
+
+    def _check_columns(self, frame: pd.DataFrame) -> None:
+        """Raise if a table has other columns than at the start: by name, or else by number."""
+        names = [column.name for column in self.schema.columns]
+        if not self.schema.named:
+            if frame.shape[1] != len(names):
+                text = f"was started with {counted(len(names), 'column')}, but X has {frame.shape[1]}. {_ANOTHER}"
+                raise RunDirectoryError(self.folder, text)
+            return
+        missing, extra = ([n for n in some if n not in others] for some, others in ((names, frame), (frame, names)))
+        found = [f"X lacks {first_of(missing, most=_NAMED)}"] if missing else []
+        found += [f"{first_of(extra, most=_NAMED)} {'is' if len(extra) == 1 else 'are'} new"] if extra else []
+        if found:
+            text = f"was started with other columns: {', and '.join(found)}. Pass those from before, or use"
+            raise RunDirectoryError(self.folder, f"{text} resume=False and another run_directory.")
+
+    def _difference(self, frame: pd.DataFrame, *, n_rows: int) -> str:
+        """Say in brackets what is known of the difference between a table and that at the start."""
+        if n_rows != len(self.rows.y):
+            return f" ({len(self.rows.y):,} rows with a weight then, {n_rows:,} now)"
+        sample = self.read_sample()
+        if sample is None or list(sample) != list(frame):
+            return ""
+        pairs = [(name, sample[name].dtype, frame[name].dtype) for name in frame]
+        others = [f"{name!r} was {before} and is {now}" for name, before, now in pairs if _differ(before, now)]
+        more = f", and {len(others) - _NAMED} more columns" if len(others) > _NAMED else ""
+        return f" (the type of {'; '.join(others[:_NAMED])}{more})" if others else ""
 
     def _in_order(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a table with the names of the columns in their order at the start, on which that of rows depends."""
@@ -742,6 +776,11 @@ def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSe
     weight = None if weight is None else check_weight(weight, len(codes))
     of_classes = weights_of_rows(codes, target, settings.class_weight, weight=weight)
     return of_classes if weight is None else of_classes * weight
+
+
+def _differ(before: Any, now: Any) -> bool:
+    """Return whether two types of columns are of another kind or size; all that hold texts are alike."""
+    return bool(before.kind != now.kind or (now.kind != "O" and before.itemsize != now.itemsize))
 
 
 def _equal_weights(one: Float64 | None, other: Float64 | None) -> bool:
