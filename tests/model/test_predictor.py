@@ -242,6 +242,17 @@ def test_link_is_refused(touched, model_folder):
         Predictor.load(touched)
 
 
+def test_folder_of_links_is_to_be_copied(model_folder, tmp_path):
+    shutil.copytree(model_folder, tmp_path / "mount" / "..2026")  # as Kubernetes projects volumes
+    (tmp_path / "mount" / "..data").symlink_to("..2026")
+    for path in model_folder.iterdir():
+        (tmp_path / "mount" / path.name).symlink_to(f"..data/{path.name}")
+    with pytest.raises(ModelFileError) as caught:
+        Predictor.load(tmp_path / "mount")
+    assert "is a link" in str(caught.value) and "cp -rL" in str(caught.value)
+    assert "resume" not in str(caught.value)
+
+
 @pytest.mark.parametrize("key", ["schema", "target", "ensemble", "encoders", "members", "information"])
 def test_incomplete_manifest_is_refused(touched, key):
     rewrite(touched, lambda manifest: manifest.pop(key))

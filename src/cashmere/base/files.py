@@ -56,7 +56,7 @@ def failures_as(kind: Callable[[Path, str], CashmereError], path: Path, advice: 
     path : Path
         The file.
     advice : str
-        What to try, in one or more sentences.
+        What to try, in one or more sentences, unless the file is a link.
     """
     try:
         yield
@@ -64,6 +64,8 @@ def failures_as(kind: Callable[[Path, str], CashmereError], path: Path, advice: 
         raise
     except Exception as error:
         what = "" if isinstance(error, OSError | MemoryError) else ": it is damaged or foreign"
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            advice = "If it is yours, copy the files themselves: `cp -rL FOLDER COPY` replaces links by them."
         raise kind(path, f"cannot be read{what} ({reason(error)}). {advice}") from error
 
 
