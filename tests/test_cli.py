@@ -772,6 +772,22 @@ def test_directory_in_use_is_refused(run, table):
         assert "another process" in refused("resume", run)
 
 
+def test_fit_is_repeated_until_its_budget_is_spent(table, tmp_path):
+    from cashmere.storage.store import RunStore
+
+    fit = ["fit", table, "--target", "target", "--resampling", "holdout", "--out", tmp_path / "run", "--resume"]
+    fit += ["--include", "logistic_regression,knn"]
+    assert "2 trials, 0 failed" in cashmere(*fit, "--budget", "2trials,10m")
+    assert "3 trials, 0 failed" in cashmere(*fit, "--budget", "3trials,10m")
+    with RunStore(tmp_path / "run") as store:
+        store.set_fact("elapsed_seconds", 599.5)
+    output = cashmere(*fit, "--budget", "4trials,10m")
+    assert "3 trials, 0 failed" in output and "The budget was already spent; add more with --budget." in output
+    assert "was started with metric=None and cannot continue with 'brier'" in refused(*fit, "--metric", "brier")
+    assert "other columns: X lacks 'age'. Use those from before" in refused(*fit, "--ignore", "age")
+    assert "holds a run already" in refused(*[each for each in fit if each != "--resume"])
+
+
 def test_budgets_of_resumes_add_up(table, tmp_path):
     from cashmere.records.budget import Budget
     from cashmere.run import RunDirectory

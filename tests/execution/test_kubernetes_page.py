@@ -27,8 +27,8 @@ def test_commands_of_the_manifests_run_a_search_and_continue_it(tmp_path):
             '"8786"': f'"{port}"',
             "tcp://cashmere-scheduler:8786": f"tcp://127.0.0.1:{port}",
             "/scratch": str(tmp_path),
-            "--budget 3h": "--budget 2trials --resampling holdout",
-            "--workers 64": "--workers 2",
+            "--budget, 3h": "--budget, 2trials, --resampling, holdout",
+            '--workers, "64"': '--workers, "2"',
             '--nthreads, "16"': '--nthreads, "2"',
         },
     )
@@ -43,9 +43,8 @@ def test_commands_of_the_manifests_run_a_search_and_continue_it(tmp_path):
             stack.callback(process.wait, 20)
             stack.callback(process.terminate)
         for _ in range(2):  # the second time, it continues
-            command = [*job["command"], *job["args"]]
             finished = subprocess.run(
-                command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
+                job["args"], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
             )
             assert finished.returncode == 0, finished.stdout + finished.stderr
     with RunStore(tmp_path / "my-run", read_only=True) as store:

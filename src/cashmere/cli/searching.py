@@ -43,6 +43,13 @@ def fit(
     table: TableName,
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the column to predict.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")],
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="If the directory holds this run already, continue it: same table and settings, rest of the budget.",
+        ),
+    ] = False,
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignored = None,
     categorical: Categorical = None,
@@ -248,11 +255,15 @@ def fit(
             structure=structure,
             numbers=numbers,
             executor=scheduler,
+            resume=resume,
+            in_all=True,
             load=False,
             already_spent=clock.elapsed,
             progress=make_progress(quiet),
         )
         tell(finished, quiet=quiet)
+        if resume:
+            _tell_if_nothing_is_new(finished, quiet=quiet)
 
 
 @app.command()
@@ -275,7 +286,7 @@ def resume(
     allow_local_modules(strategy)
     with typed_errors(folder):
         from cashmere.records.budget import Budget
-        from cashmere.run import StopReason, continue_run
+        from cashmere.run import continue_run
 
         more = None if budget is None else Budget.parse(budget)
         finished = continue_run(
@@ -288,10 +299,7 @@ def resume(
             progress=make_progress(quiet),
         )
         tell(finished, quiet=quiet)
-        if finished.stop_reason is StopReason.SPENT:
-            say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
-        elif finished.n_new == 0:
-            say(quiet, "No further trial finished in this time; add more with --budget.")
+        _tell_if_nothing_is_new(finished, quiet=quiet)
 
 
 def expect_trials(workers: int | None, lookahead: int | None = None) -> None:
@@ -324,6 +332,16 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
     if finished.stop_reason is StopReason.CLUSTER:
         say_error(f"ClusterError: The search ended early; the model is usable. Continue with: cashmere resume {folder}")
         raise typer.Exit(2)
+
+
+def _tell_if_nothing_is_new(finished: FinishedRun, *, quiet: bool) -> None:
+    """Say if a call that continues a run has added no trial."""
+    from cashmere.run import StopReason
+
+    if finished.stop_reason is StopReason.SPENT:
+        say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
+    elif finished.n_new == 0:
+        say(quiet, "No further trial finished in this time; add more with --budget.")
 
 
 def make_progress(quiet: bool) -> Callable[[], Progress]:

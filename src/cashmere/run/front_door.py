@@ -48,6 +48,7 @@ def fit_run(
     named: bool = True,
     earlier: TableSchema | None = None,
     resume: bool = False,
+    in_all: bool = False,
     any_seed: bool = False,
     report: bool = True,
     load: bool = True,
@@ -82,6 +83,8 @@ def fit_run(
     resume : bool
         Continue the run in the folder if there is one; the table and all other settings must be the same as at its
         start.
+    in_all : bool
+        Whether a budget of seconds includes those of earlier calls, so that the same call can be repeated.
     any_seed : bool
         Whether the seed of the settings was drawn, not given: a run that is continued keeps its own.
     report : bool
@@ -132,8 +135,13 @@ def fit_run(
                     settings = replace(settings, seed=run.settings.seed)
                 run.check_same(frame, y, settings, weight=weight, structure=structure)
                 run.take_limits(given)
-                run.set_goal(settings.budget)
-                return _work(run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load)
+                budget: Budget | None = settings.budget
+                if in_all:
+                    budget = run.rest_of(settings.budget)
+                    deadline = Deadline(None if budget is None else budget.seconds, already_spent=deadline.elapsed)
+                else:
+                    run.set_goal(settings.budget)
+                return _work(run, budget, deadline, progress, cluster=cluster, report=report, load=load)
         with RunDirectory.create(
             folder,
             frame,

@@ -113,7 +113,7 @@ _MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
 _NAMED = 5
 """Most columns named in an error."""
 
-_ANOTHER = "Use resume=False and another run_directory."
+_ANOTHER = "Start a new run in another directory."
 
 _SAMPLE_BYTES = 2**28
 """Largest sample: 1,000 rows of 10,000 columns of short texts."""
@@ -665,14 +665,14 @@ class RunDirectory:
             raise RunDirectoryError(
                 self.folder,
                 "was started with other weights of the rows than sample_weight gives. Use those from before, or "
-                "resume=False and another run_directory.",
+                "start a new run in another directory.",
             )
         structures = [each.structure for each in (self.rows, rows) if each.structure is not None]
         if len(structures) == 2 and not structures[0].equals(structures[1]):
             raise RunDirectoryError(
                 self.folder,
-                f"was started with other {settings.structure_kind} of the rows. Use those from before, or resume=False "
-                "and another run_directory.",
+                f"was started with other {settings.structure_kind} of the rows. Use those from before, or start a new "
+                "run in another directory.",
             )
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
@@ -687,8 +687,8 @@ class RunDirectory:
         found = [f"X lacks {first_of(missing, most=_NAMED)}"] if missing else []
         found += [f"{first_of(extra, most=_NAMED)} {'is' if len(extra) == 1 else 'are'} new"] if extra else []
         if found:
-            text = f"was started with other columns: {', and '.join(found)}. Pass those from before, or use"
-            raise RunDirectoryError(self.folder, f"{text} resume=False and another run_directory.")
+            text = f"was started with other columns: {', and '.join(found)}. Use those from before, or start a"
+            raise RunDirectoryError(self.folder, f"{text} new run in another directory.")
 
     def _difference(self, frame: pd.DataFrame, *, n_rows: int) -> str:
         """Say in brackets what is known of the difference between a table and that at the start."""
@@ -745,6 +745,14 @@ class RunDirectory:
         budget = Budget(trials=trials, seconds=budget.seconds)
         self._keep_goal(goal.including(Goal.of_call(budget, spent)))
         return budget
+
+    def rest_of(self, budget: Budget) -> Budget | None:
+        """Return what earlier calls have left of a budget for all calls together, as `extend` does."""
+        with failures_as(CorruptStoreError, self.folder / "run.sqlite", RESTORE):
+            spent, before = self.spent, Goal.from_json(self.store.facts().goal)
+        goal = Goal(trials=budget.trials, seconds=budget.seconds)
+        self._keep_goal(before.including(goal))
+        return goal.rest(spent)
 
     def _keep_goal(self, goal: Goal) -> None:
         self.store.set_fact("goal", goal.to_json())
