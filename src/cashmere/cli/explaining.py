@@ -89,10 +89,10 @@ def explain(
             found.save(folder)
             say(quiet, str(write_report(folder)))
         except RunDirectoryError as error:
-            is_for_reading = isinstance(error.__cause__, OSError) and error.__cause__.errno in _NOT_PERMITTED
-            if not is_for_reading or (quiet and output is None):
+            cause = error.__cause__
+            if not isinstance(cause, OSError) or cause.errno not in _NOT_PERMITTED or (quiet and output is None):
                 raise
-            say(quiet, f"Note: the run can only be read, so its report stays as it is ({reason(error.__cause__)}).")
+            say(quiet, f"Note: the run can only be read, so its report stays as it is ({reason(cause)}).")
 
 
 def _show(found: Explanation, *, repeats: int) -> None:

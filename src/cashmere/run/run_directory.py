@@ -683,7 +683,9 @@ class RunDirectory:
                 text = f"was started with {counted(len(names), 'column')}, but X has {frame.shape[1]}. {_ANOTHER}"
                 raise RunDirectoryError(self.folder, text)
             return
-        missing, extra = ([n for n in some if n not in others] for some, others in ((names, frame), (frame, names)))
+        known = set(names)
+        missing = [name for name in names if name not in frame]
+        extra = [name for name in map(str, frame) if name not in known]
         found = [f"X lacks {first_of(missing, most=_NAMED)}"] if missing else []
         found += [f"{first_of(extra, most=_NAMED)} {'is' if len(extra) == 1 else 'are'} new"] if extra else []
         if found:
