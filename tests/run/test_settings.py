@@ -24,7 +24,18 @@ DEFAULTS = {f.name: f.default for f in fields(RunSettings)}
 
 NO_SETTINGS_OF_ESTIMATORS = {"preset", "executor", "run_directory", "resume", "verbose"}
 NO_SETTINGS_OF_FIT = {
-    *("preset", "table", "out", "drop_missing_target", "ignore", "categorical", "sample_weight", "scheduler", "quiet")
+    *(
+        "preset",
+        "table",
+        "out",
+        "drop_missing_target",
+        "ignore",
+        "categorical",
+        "sample_weight",
+        "scheduler",
+        "quiet",
+        "resume",
+    )
 }
 
 
