@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from cashmere.cli import app
 from cashmere.cli.terminal import typed_errors
 from cashmere.data.demo import demo_table
+from cashmere.exceptions import ClusterError, RunDirectoryError, RunLockedError
 from cashmere.model.predictor import Predictor
 from cashmere.report.summary import summarise_run
 
@@ -899,3 +900,15 @@ def test_pretrain_explains_bad_arguments(sources, run, tmp_path):
     assert "Expected a run on the space 'sklearn12'." in refused(*data, "--runs", run, *out)
     assert "none of the 3 tables" in refused(*data, "--target", "x_y", *out)
     assert "no source observations" in refused(*data, "--base", sources / "manifest.json", *out)
+
+
+def test_status_says_whether_to_try_again(tmp_path, capsys):
+    for error, status in (
+        (RunLockedError(tmp_path, "is in use by process 1."), 75),
+        (ClusterError("tcp://x:1", "does not answer."), 75),
+        (RunDirectoryError(tmp_path, "does not exist."), 2),
+    ):
+        with pytest.raises(typer.Exit) as left, typed_errors():
+            raise error
+        assert left.value.exit_code == status
+        assert type(error).__name__ in capsys.readouterr().err

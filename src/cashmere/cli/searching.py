@@ -14,6 +14,7 @@ from cashmere.base.text import counted, is_dotted_path
 from cashmere.cli.app import app
 from cashmere.cli.terminal import (
     INTERRUPTED,
+    TRY_AGAIN,
     Categorical,
     DropMissingTarget,
     Gap,
@@ -317,7 +318,7 @@ def allow_local_modules(strategy: str | None) -> None:
 
 
 def tell(finished: FinishedRun, *, quiet: bool) -> None:
-    """Print the result and where it is; exit with `INTERRUPTED` after Ctrl+C, with 2 if the cluster was lost."""
+    """Print the result and where it is; exit with `INTERRUPTED` after Ctrl+C, `TRY_AGAIN` if the cluster was lost."""
     from cashmere.run import StopReason
 
     folder = finished.folder
@@ -331,7 +332,7 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
         raise typer.Exit(INTERRUPTED)
     if finished.stop_reason is StopReason.CLUSTER:
         say_error(f"ClusterError: The search ended early; the model is usable. Continue with: cashmere resume {folder}")
-        raise typer.Exit(2)
+        raise typer.Exit(TRY_AGAIN)
 
 
 def _tell_if_nothing_is_new(finished: FinishedRun, *, quiet: bool) -> None:

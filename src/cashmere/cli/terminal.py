@@ -21,6 +21,7 @@ from cashmere.base.interrupts import keep_interrupt, terminate_as_interrupt
 from cashmere.base.text import clean_text, counted
 from cashmere.exceptions import (
     CashmereError,
+    ClusterError,
     ClusterWarning,
     ColumnKindWarning,
     DeployableWarning,
@@ -29,6 +30,7 @@ from cashmere.exceptions import (
     LeftOutWarning,
     LookaheadError,
     RowStructureWarning,
+    RunLockedError,
     SystemRefusalError,
     TargetWarning,
     UnknownValuesWarning,
@@ -42,7 +44,10 @@ if TYPE_CHECKING:
     from cashmere.model.predictor import Predictor
 
 INTERRUPTED = 130
-"""Exit status after Ctrl+C, and after SIGTERM where it is answered likewise."""
+"""Exit status after Ctrl+C or SIGTERM."""
+
+TRY_AGAIN = 75
+"""Exit status if the same command may succeed later, as in the BSD file ``sysexits.h``."""
 
 _OTHER_OPTIONS = {
     "by": "by",
@@ -206,7 +211,7 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
     except (CashmereError, OSError, MemoryError) as error:
         typed = error if isinstance(error, CashmereError) else _refusal(error)
         say_error(f"{type(typed).__name__}: {_with_option(typed)}")
-        raise typer.Exit(2) from None
+        raise typer.Exit(TRY_AGAIN if isinstance(error, RunLockedError | ClusterError) else 2) from None
     except KeyboardInterrupt:
         if run is not None and (run / "run.json").exists():
             say_error(f"Interrupted; finished trials are kept. Continue with: cashmere resume {run}")
