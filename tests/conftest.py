@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import zlib
@@ -55,3 +56,11 @@ def pytest_collection_modifyitems(items):
             if test in seen and zlib.crc32(item.nodeid.encode()) % sampled.args[0]:
                 item.add_marker(pytest.mark.long)
             seen.add(test)
+
+
+@pytest.fixture
+def ctrl_c():
+    """Do not ignore Ctrl+C, as a shell makes background processes and their children do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

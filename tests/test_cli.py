@@ -651,6 +651,7 @@ def test_interrupt_while_the_commands_are_loaded_is_no_traceback(tmp_path):
     assert (result.returncode, result.stderr) == (130, "Interrupted.\n")
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_outside_the_search_says_what_is_kept(run, tmp_path, capsys):
     for folder, told in (
         (run, f"finished trials are kept. Continue with: cashmere resume {run}"),
@@ -770,7 +771,7 @@ def test_directory_in_use_is_refused(run, table):
     from cashmere.storage.store import RunStore
 
     with RunStore(run):
-        assert "another process" in refused("resume", run)
+        assert "another process" in refused("resume", run, status=75)
 
 
 def test_fit_is_repeated_until_its_budget_is_spent(table, tmp_path):

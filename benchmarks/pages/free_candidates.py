@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.experiments.costs.equal_seconds import at_percent
 from benchmarks.experiments.defaults import summarise
 from benchmarks.pages.ensemble_contest import (
     OTHERS,
@@ -21,6 +22,7 @@ from benchmarks.statistics import comparison
 from benchmarks.statistics.ranks_and_tests import bootstrap_interval, signed_rank_test
 
 REFERENCE = "ensemble_contest"
+KNOWN_PERCENT = (20, 50, 100)
 SHOWN = {REFERENCE: "`ensemble_contest`"} | OTHERS
 
 
@@ -33,6 +35,7 @@ def parts() -> Iterator[Statement | Body]:
     )
     yield ranks_and_differences(runs, REFERENCE, SHOWN, first="strategy, free candidates")
     yield _at_equal_seconds(runs)
+    yield from _at_known_seconds(kept("equal_seconds"))
     yield _tests(runs)
     yield from _speed_ups(runs)
     yield from _whole_runs(kept("contest_runs").query("budget == 120"))
@@ -67,6 +70,34 @@ def _at_equal_seconds(runs: Frame) -> Body:
     ]
     return Body(
         header="| strategy, equal CPU seconds | trials, median | validation rank | test rank | test loss, p |",
+        lines=tuple(lines),
+    )
+
+
+def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
+    yield Statement(
+        text="of {recordings:word} recordings, {seeds:word} seeds",
+        values={"recordings": rows["recording"].nunique(), "seeds": rows["seed"].nunique()},
+    )
+    at = {percent: at_percent(rows, percent) for percent in KNOWN_PERCENT}
+    ranks = {
+        (part, percent): comparison.average_ranks(runs, 0, part) for part in PARTS for percent, runs in at.items()
+    }
+    last = at[KNOWN_PERCENT[-1]]
+    finished = last.groupby("strategy")["finished"].median()
+    differences = differences_after(last, 0, "test", REFERENCE)
+    lines = [
+        row(
+            called,
+            f"{finished[name]:.0f}",
+            *(f"{ranks[part, percent][name]:.2f}" for part in PARTS for percent in KNOWN_PERCENT),
+            differences.get(name, ""),
+        )
+        for name, called in SHOWN.items()
+    ]
+    yield Body(
+        header="| strategy, known seconds | trials, median | validation 20 % | 50 % | 100 % | test 20 % | 50 % | 100 % | "
+        "test loss at the end, p |",
         lines=tuple(lines),
     )
 

@@ -102,14 +102,6 @@ def test_small_tables_are_prepared_whatever_the_time():
         preparation_check(over, 1_000_001)()
 
 
-@pytest.fixture
-def ctrl_c():
-    """Do not ignore Ctrl+C, as a shell makes background processes and their children do."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def interrupted(table: Path, folder: Path, sign: str) -> tuple[int, str]:
     """Begin a run, press Ctrl+C once a file exists, and return exit status and messages."""
     command = [*COMMAND, table, "--target", "target", "--budget", "10m", "--out", folder, "--workers", "1"]

@@ -133,7 +133,7 @@ def test_command_names_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
     TABLE.to_csv(tmp_path / "table.csv", index=False)
     options = ["--target", DEMO_TARGET, "--out", str(tmp_path / "run"), "--scheduler", "tcp://127.0.0.1:9"]
     result = CliRunner().invoke(app, ["fit", str(tmp_path / "table.csv"), *options])
-    assert result.exit_code == 2
+    assert result.exit_code == 75
     assert "ClusterError: The cluster at tcp://127.0.0.1:9 does not answer within 1 s" in result.output
     assert not (tmp_path / "run").exists()
 
