@@ -496,6 +496,7 @@ def test_strategies_are_compared_on_a_table(table, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupted_comparison_shows_its_finished_runs(table, tmp_path):
     # Enough trials to be there in time, even on a busy machine.
     options = ["--target", "target", "--budget", "8trials", "--resampling", "holdout", "--seeds", 2, "--workers", 1]
