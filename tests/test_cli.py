@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from cashmere.cli import app
 from cashmere.cli.terminal import typed_errors
 from cashmere.data.demo import demo_table
-from cashmere.exceptions import ClusterError, RunDirectoryError, RunLockedError
+from cashmere.exceptions import ClusterError, ClusterVersionError, RunDirectoryError, RunLockedError
 from cashmere.model.predictor import Predictor
 from cashmere.report.summary import summarise_run
 
@@ -785,7 +785,12 @@ def test_fit_is_repeated_until_its_budget_is_spent(table, tmp_path):
     with RunStore(tmp_path / "run") as store:
         store.set_fact("elapsed_seconds", 599.5)
     output = cashmere(*fit, "--budget", "4trials,10m")
-    assert "3 trials, 0 failed" in output and "The budget was already spent; add more with --budget." in output
+    assert "3 trials, 0 failed" in output and "The budget was already spent; give a larger --budget." in output
+    with RunStore(tmp_path / "run") as store:
+        before = store.facts().goal
+    cashmere(*fit, "--budget", "5s")  # changes nothing that a later resume goes by
+    with RunStore(tmp_path / "run") as store:
+        assert store.facts().goal == before
     assert "was started with metric=None and cannot continue with 'brier'" in refused(*fit, "--metric", "brier")
     assert "other columns: X lacks 'age'. Use those from before" in refused(*fit, "--ignore", "age")
     assert "holds a run already" in refused(*[each for each in fit if each != "--resume"])
@@ -908,6 +913,7 @@ def test_status_says_whether_to_try_again(tmp_path, capsys):
     for error, status in (
         (RunLockedError(tmp_path, "is in use by process 1."), 75),
         (ClusterError("tcp://x:1", "does not answer."), 75),
+        (ClusterVersionError("tcp://x:1", "has other packages."), 2),
         (RunDirectoryError(tmp_path, "does not exist."), 2),
     ):
         with pytest.raises(typer.Exit) as left, typed_errors():

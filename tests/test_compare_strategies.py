@@ -270,7 +270,12 @@ def test_wrong_wishes_are_refused_before_any_run(table, tmp_path):
         ({"strategies": ["random", "boo"]}, UnknownNameError, "Unknown strategy 'boo'"),
         ({"strategies": ["random", "bo:random_fraction=7"]}, InvalidParameterError, "random_fraction must be in"),
         ({"strategies": [drawing(), drawing(), "bo"]}, InvalidParameterError, "Two are called 'draw'"),
-        ({"seeds": [3, 3]}, InvalidParameterError, "seeds must be a whole number of at least 2, or as many seeds"),
+        (
+            {"seeds": [3, 3]},
+            InvalidParameterError,
+            "seeds must be a whole number of at least 2, or a list of different seeds",
+        ),
+        ({"seeds": [[1], [2]]}, InvalidParameterError, "seeds must be a whole number of at least 2"),
     ]
     for change, kind, message in wishes:
         asked = {"strategies": ["random", "bo"], "folder": tmp_path / "never", **change}

@@ -737,6 +737,7 @@ def test_resume_with_other_columns_says_which(tmp_path):
         (X.assign(e=1.0), r"other columns: 'e' is new\."),
         (X[["a"]].assign(e=y, f=y), r"other columns: X lacks 'b', 'c', 'd', and 'e', 'f' are new\."),
         (X.astype({"c": "float32"}), r"\(the type of 'c' was float64 and is float32\)"),
+        (X.assign(a=X["a"] + 1).astype({"c": pd.SparseDtype("float64", 0.0)}), r"other rows than .* weight 0\."),
         (X.astype({"a": str}), r"\(the type of 'a' was float64 and is "),
         (X.assign(a=X["a"] + 1), r"other rows have the weight 0\. Start"),
     ):

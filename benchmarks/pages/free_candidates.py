@@ -80,9 +80,7 @@ def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
         values={"recordings": rows["recording"].nunique(), "seeds": rows["seed"].nunique()},
     )
     at = {percent: at_percent(rows, percent) for percent in KNOWN_PERCENT}
-    ranks = {
-        (part, percent): comparison.average_ranks(runs, 0, part) for part in PARTS for percent, runs in at.items()
-    }
+    ranks = {(part, percent): comparison.average_ranks(runs, 0, part) for part in PARTS for percent, runs in at.items()}
     last = at[KNOWN_PERCENT[-1]]
     finished = last.groupby("strategy")["finished"].median()
     differences = differences_after(last, 0, "test", REFERENCE)
@@ -96,8 +94,8 @@ def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
         for name, called in SHOWN.items()
     ]
     yield Body(
-        header="| strategy, known seconds | trials, median | validation 20 % | 50 % | 100 % | test 20 % | 50 % | 100 % | "
-        "test loss at the end, p |",
+        header="| strategy, known seconds | trials, median | validation 20 % | 50 % | 100 % | test 20 % | 50 % | "
+        "100 % | test loss at the end, p |",
         lines=tuple(lines),
     )
 

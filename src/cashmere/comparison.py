@@ -96,7 +96,9 @@ class StrategyComparison:
         if not runs["decided"].any():
             notes.append("All trials are first configurations, the same for all strategies. Give a larger budget.")
             return notes
-        made = runs[runs["digest"] != ""].pivot(index="seed", columns="strategy", values="digest").dropna()
+        if (runs["digest"] == "").any():  # of an earlier version
+            return notes
+        made = runs.pivot(index="seed", columns="strategy", values="digest").dropna()
         alike: dict[tuple[str, ...], list[str]] = {}
         for strategy in made if len(made) else ():
             alike.setdefault(tuple(made[strategy]), []).append(str(strategy))
@@ -305,8 +307,8 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
         given = list(range(seeds))
     else:
         given = list(seeds) if isinstance(seeds, Sequence | np.ndarray) and not isinstance(seeds, str) else []
-    if len(set(given)) < 2 or not all(isinstance(seed, int | np.integer) and seed >= 0 for seed in given):
-        expected = "a whole number of at least 2, or as many seeds from 0 on: one seed shows no spread"
+    if not all(isinstance(seed, int | np.integer) and seed >= 0 for seed in given) or len(set(given)) < 2:
+        expected = "a whole number of at least 2, or a list of different seeds from 0 on: one seed shows no spread"
         raise InvalidParameterError("seeds", seeds, expected)
     return [int(seed) for seed in dict.fromkeys(given)]
 
@@ -391,6 +393,7 @@ def _finished(folder: Path) -> pd.DataFrame:
         for name in _ADDED:
             if name not in runs:
                 runs[name] = np.nan if _TYPES[name] == "float64" else ""
+        runs["folder"] = [_folder_name(*of) for of in zip(runs["strategy"], runs["seed"], strict=True)]
         return runs[list(_TYPES)].astype(_TYPES)
 
 

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, RandomTreesEmbedding
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils import parallel
 
 from cashmere.data.task import Encoding
@@ -70,6 +70,7 @@ def test_one_caller_at_a_time_is_in_a_loop_over_jobs(pipeline, n_rows, monkeypat
 
 def test_others_do_not_wait():
     forest = ExponentForestClassifier(n_estimators=3, max_features=1, random_state=0)
-    for learner in (forest, LogisticRegression(), KNeighborsClassifier(algorithm="brute")):
+    scaled = TransformedTargetRegressor(Ridge(), transformer=StandardScaler())
+    for learner in (forest, LogisticRegression(), KNeighborsClassifier(algorithm="brute"), scaled):
         assert not loops_over_jobs(make_pipeline(PolynomialFeatures(), learner).fit(X[:300], CLASSES[:300]))
     assert not loops_over_jobs(None)

@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import shutil
-import warnings
 import zipfile
 
 import numpy as np
@@ -335,20 +334,6 @@ def test_few_rows_are_predicted_by_one_thread_of_openmp(tmp_path, monkeypatch, n
         predictor.predict(X.iloc[[0] * n_rows])
         assert threads_of_openmp() == [2]
     assert set(seen) == {expected}
-
-
-def test_learners_that_change_the_warning_filters_leave_them_as_they_were(model_folder, monkeypatch):
-    predictor, before = Predictor.load(model_folder), list(warnings.filters)
-    learner = type(next(iter(predictor.models.values()))[0].pipeline[-1])
-    raw = learner.predict_proba
-
-    def careless(self, X):
-        warnings.simplefilter("ignore")
-        return raw(self, X)
-
-    monkeypatch.setattr(learner, "predict_proba", careless)
-    predictor.predict(load_iris(return_X_y=True, as_frame=True)[0])
-    assert warnings.filters == before
 
 
 def test_missing_columns_are_all_named(model_folder):

@@ -136,6 +136,9 @@ def test_command_names_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
     assert result.exit_code == 75
     assert "ClusterError: The cluster at tcp://127.0.0.1:9 does not answer within 1 s" in result.output
     assert not (tmp_path / "run").exists()
+    options[-1] = "tcpp://127.0.0.1:9"
+    result = CliRunner().invoke(app, ["fit", str(tmp_path / "table.csv"), *options])
+    assert result.exit_code == 2 and "an address that Dask knows, such as 'tcp://host:8786'" in result.output
 
 
 def test_estimator_runs_on_a_cluster_in_this_process():

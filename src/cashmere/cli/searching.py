@@ -264,7 +264,7 @@ def fit(
         )
         tell(finished, quiet=quiet)
         if resume:
-            _tell_if_nothing_is_new(finished, quiet=quiet)
+            _tell_if_nothing_is_new(finished, "give a larger --budget", quiet=quiet)
 
 
 @app.command()
@@ -300,7 +300,7 @@ def resume(
             progress=make_progress(quiet),
         )
         tell(finished, quiet=quiet)
-        _tell_if_nothing_is_new(finished, quiet=quiet)
+        _tell_if_nothing_is_new(finished, "add more with --budget", quiet=quiet)
 
 
 def expect_trials(workers: int | None, lookahead: int | None = None) -> None:
@@ -335,14 +335,14 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
         raise typer.Exit(TRY_AGAIN)
 
 
-def _tell_if_nothing_is_new(finished: FinishedRun, *, quiet: bool) -> None:
-    """Say if a call that continues a run has added no trial."""
+def _tell_if_nothing_is_new(finished: FinishedRun, advice: str, *, quiet: bool) -> None:
+    """Say if a call that continues a run has added no trial, and what to do."""
     from cashmere.run import StopReason
 
     if finished.stop_reason is StopReason.SPENT:
-        say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
+        say(quiet, f"The budget was already spent; {advice}. Model and report were made again.")
     elif finished.n_new == 0:
-        say(quiet, "No further trial finished in this time; add more with --budget.")
+        say(quiet, f"No further trial finished in this time; {advice}.")
 
 
 def make_progress(quiet: bool) -> Callable[[], Progress]:

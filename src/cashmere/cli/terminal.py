@@ -22,6 +22,7 @@ from cashmere.base.text import clean_text, counted
 from cashmere.exceptions import (
     CashmereError,
     ClusterError,
+    ClusterVersionError,
     ClusterWarning,
     ColumnKindWarning,
     DeployableWarning,
@@ -211,7 +212,8 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
     except (CashmereError, OSError, MemoryError) as error:
         typed = error if isinstance(error, CashmereError) else _refusal(error)
         say_error(f"{type(typed).__name__}: {_with_option(typed)}")
-        raise typer.Exit(TRY_AGAIN if isinstance(error, RunLockedError | ClusterError) else 2) from None
+        may_pass = isinstance(error, RunLockedError | ClusterError) and not isinstance(error, ClusterVersionError)
+        raise typer.Exit(TRY_AGAIN if may_pass else 2) from None
     except KeyboardInterrupt:
         if run is not None and (run / "run.json").exists():
             say_error(f"Interrupted; finished trials are kept. Continue with: cashmere resume {run}")

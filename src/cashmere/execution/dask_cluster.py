@@ -92,7 +92,10 @@ def _connected(address: str) -> distributed.Client:
 
     try:
         return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:  # TimeoutError is an OSError; an unknown protocol a ValueError
+    except ValueError as error:  # an unknown protocol
+        expected = "an address that Dask knows, such as 'tcp://host:8786'"
+        raise InvalidParameterError("executor", address, expected, f"Dask says: {error}.") from error
+    except OSError as error:  # TimeoutError is one
         text = (
             f"does not answer within {_CONNECT_SECONDS:.0f} s ({error}). Check the address, and that its scheduler "
             "runs and can be reached from this machine."

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
 from cashmere.base.threads import one_blas_thread
-from cashmere.base.warning_filters import one_loop_over_jobs
 from cashmere.model.fold_model import FoldModel
-from cashmere.model.job_loops import loops_over_jobs
+from cashmere.model.job_loops import loops_over_jobs, one_loop_over_jobs
 from cashmere.model.trees_in_turns import TreesInTurns, in_turns
 
 LEAST_ROWS = 2_000

@@ -24,7 +24,6 @@ from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.base.text import counted
 from cashmere.base.threads import one_openmp_thread
 from cashmere.base.versions import version_in
-from cashmere.base.warning_filters import warning_filters_kept
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
@@ -346,7 +345,7 @@ class Predictor:
     ) -> list[NDArray[np.float32]]:
         prepared: dict[tuple[int, Encoding], Any] = {}
         outputs = []
-        with warning_filters_kept(), one_openmp_thread() if self._threads == 1 else contextlib.nullcontext():
+        with one_openmp_thread() if self._threads == 1 else contextlib.nullcontext():
             for number in self.ensemble.members:
                 total: NDArray[np.float32] | None = None
                 for k, model in models[number].items():

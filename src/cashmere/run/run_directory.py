@@ -753,8 +753,9 @@ class RunDirectory:
         with failures_as(CorruptStoreError, self.folder / "run.sqlite", RESTORE):
             spent, before = self.spent, Goal.from_json(self.store.facts().goal)
         goal = Goal(trials=budget.trials, seconds=budget.seconds)
-        self._keep_goal(before.including(goal))
-        return goal.rest(spent)
+        if (rest := goal.rest(spent)) is not None:
+            self._keep_goal(before.including(goal))
+        return rest
 
     def _keep_goal(self, goal: Goal) -> None:
         self.store.set_fact("goal", goal.to_json())
@@ -790,7 +791,9 @@ def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSe
 
 def _differ(before: Any, now: Any) -> bool:
     """Return whether two types of columns are of another kind or size; all that hold texts are alike."""
-    return bool(before.kind != now.kind or (now.kind != "O" and before.itemsize != now.itemsize))
+    kinds = ["O" if kind in "US" else kind for kind in (before.kind, now.kind)]  # texts of Arrow are U
+    sizes = [getattr(each, "itemsize", None) for each in (before, now)]  # sparse columns have none
+    return kinds[0] != kinds[1] or (kinds[0] != "O" and None not in sizes and sizes[0] != sizes[1])
 
 
 def _equal_weights(one: Float64 | None, other: Float64 | None) -> bool:
