@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -312,3 +313,20 @@ def test_lease_of_a_stranger_ends(run):
         held.write_text(json.dumps(content))
         os.utime(held, (time.time() - age, time.time() - age))
         RunStore(run).close()
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_interrupt_while_the_lease_is_taken_leaves_no_lock(tmp_path, monkeypatch, begins):
+    start = threading.Thread.start
+
+    def interrupted(thread):
+        if begins:
+            start(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as changed:
+        changed.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lease.Lease.take(tmp_path)
+    assert "cashmere-lease" not in [thread.name for thread in threading.enumerate()]
+    lease.Lease.take(tmp_path).release()

@@ -86,7 +86,11 @@ class Lease:
         self._lock_of_end: FileLock | None = None
         self._released = threading.Event()
         self._renewing = threading.Thread(target=self._renew, name="cashmere-lease", daemon=True)
-        self._renewing.start()
+        try:
+            self._renewing.start()
+        except BaseException:  # Ctrl+C: a thread that goes on would hold the lock
+            self.release()
+            raise
 
     @classmethod
     def take(cls, folder: Path, *, seconds: float = LEASE_SECONDS) -> Self:
@@ -179,7 +183,8 @@ class Lease:
         if self._released.is_set():
             return
         self._released.set()
-        self._renewing.join()
+        if self._renewing.ident is not None:
+            self._renewing.join()
         with contextlib.suppress(OSError):
             path = lease_path(self._folder, self.epoch)
             if (found := _read(path)) is not None and found["token"] == self._record["token"]:

@@ -110,8 +110,8 @@ class RunStore:
             self._check_identity()
             return
         self._lease = self._take_lease(LEASE_SECONDS if lease_seconds is None else lease_seconds)
-        self._path = database_path(self.folder, self._lease.epoch)
         try:
+            self._path = database_path(self.folder, self._lease.epoch)
             self._opened = self.folder.stat()
             if new:
                 check_new(self.folder)  # again, now that no other process can begin a run here
