@@ -53,6 +53,20 @@ def summary() -> Statement:
     )
 
 
+def summary_of_known_seconds() -> Statement:
+    """Return the line of the table of docs/how_good.md about equal CPU seconds."""
+    rows = kept("equal_seconds")
+    last = at_percent(rows, KNOWN_PERCENT[-1])
+    ranks = comparison.average_ranks(last, 0, "test")
+    tests: Frame = comparison.across_recordings(last, 0, "test", REFERENCE)
+    return Statement(
+        text="{seeds} other seeds, the same recordings and emulator, test rows: `bo` has rank {bo:.2f} of five, "
+        "`ensemble_gain` {ensemble_gain:.2f}, `ensemble_contest` {ensemble_contest:.2f}, `optdivbo` {optdivbo:.2f}, "
+        "`random` {random:.2f}; Holm's p against `ensemble_contest` at least {p:.2f}",
+        values={"seeds": rows["seed"].nunique(), "p": tests["holm_p"].min()} | {name: ranks[name] for name in SHOWN},
+    )
+
+
 def _at_equal_seconds(runs: Frame) -> Body:
     same = comparison.at_equal_seconds(runs)
     last = int(same["trials"].max())
@@ -76,7 +90,7 @@ def _at_equal_seconds(runs: Frame) -> Body:
 
 def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
     yield Statement(
-        text="of {recordings:word} recordings, {seeds:word} seeds",
+        text="average ranks of five, of {recordings:word} recordings, {seeds:word} seeds",
         values={"recordings": rows["recording"].nunique(), "seeds": rows["seed"].nunique()},
     )
     at = {percent: at_percent(rows, percent) for percent in KNOWN_PERCENT}
@@ -97,6 +111,20 @@ def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
         header="| strategy, known seconds | trials, median | validation 20 % | 50 % | 100 % | test 20 % | 50 % | "
         "100 % | test loss at the end, p |",
         lines=tuple(lines),
+    )
+    of_default: Frame = comparison.across_recordings(last, 0, "test", "optdivbo")
+    of_random: Frame = comparison.across_recordings(last, 0, "validation", REFERENCE)
+    yield Statement(
+        text="whose test loss is higher on {higher} of {all:word} recordings (Holm's p {p:.2f}); from `ensemble_gain`",
+        values={
+            "higher": of_default.loc["bo", "wins"],
+            "all": rows["recording"].nunique(),
+            "p": of_default.loc["bo", "holm_p"],
+        },
+    )
+    yield Statement(
+        text="has a higher validation loss than `ensemble_contest` (Holm's p {p:.4f})",
+        values={"p": of_random.loc["random", "holm_p"]},
     )
 
 

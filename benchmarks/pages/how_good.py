@@ -65,6 +65,7 @@ def statements() -> Iterator[Statement]:
     yield from _searches()
     yield ensemble_contest.summary()
     yield free_candidates.summary()
+    yield free_candidates.summary_of_known_seconds()
     yield from _last_steps()
     yield from _dacopt()
     yield from _latent()
