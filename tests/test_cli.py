@@ -780,11 +780,11 @@ def test_fit_is_repeated_until_its_budget_is_spent(table, tmp_path):
 
     fit = ["fit", table, "--target", "target", "--resampling", "holdout", "--out", tmp_path / "run", "--resume"]
     fit += ["--include", "logistic_regression,knn"]
-    assert "2 trials, 0 failed" in cashmere(*fit, "--budget", "2trials,10m")
-    assert "3 trials, 0 failed" in cashmere(*fit, "--budget", "3trials,10m")
+    assert "2 trials, 0 failed" in cashmere(*fit, "--budget", "2trials,10h")
+    assert "3 trials, 0 failed" in cashmere(*fit, "--budget", "3trials,10h")
     with RunStore(tmp_path / "run") as store:
-        store.set_fact("elapsed_seconds", 599.5)
-    output = cashmere(*fit, "--budget", "4trials,10m")
+        store.set_fact("elapsed_seconds", 35_999.5)
+    output = cashmere(*fit, "--budget", "4trials,10h")
     assert "3 trials, 0 failed" in output and "The budget was already spent; give a larger --budget." in output
     with RunStore(tmp_path / "run") as store:
         before = store.facts().goal
