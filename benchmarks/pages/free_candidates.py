@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -70,21 +70,19 @@ def summary_of_known_seconds() -> Statement:
 def _at_equal_seconds(runs: Frame) -> Body:
     same = comparison.at_equal_seconds(runs)
     last = int(same["trials"].max())
-    finished = same.groupby("strategy")["finished"].median()
-    ranks = {part: comparison.average_ranks(same, last, part) for part in PARTS}
-    differences = differences_after(same, last, "test", REFERENCE)
-    lines = [
-        row(
-            called,
-            f"{finished[name]:.0f}",
-            *(f"{ranks[part][name]:.2f}" for part in PARTS),
-            differences.get(name, ""),
-        )
-        for name, called in SHOWN.items()
-    ]
     return Body(
         header="| strategy, equal CPU seconds | trials, median | validation rank | test rank | test loss, p |",
-        lines=tuple(lines),
+        lines=_lines(same, last, [comparison.average_ranks(same, last, part) for part in PARTS]),
+    )
+
+
+def _lines(runs: Frame, n_trials: int, ranks: Sequence[Frame]) -> tuple[str, ...]:
+    """Return a line for each strategy: the trials that it has finished, its ranks, and how its test loss differs."""
+    finished = runs.groupby("strategy")["finished"].median()
+    differences = differences_after(runs, n_trials, "test", REFERENCE)
+    return tuple(
+        row(called, f"{finished[name]:.0f}", *(f"{of[name]:.2f}" for of in ranks), differences.get(name, ""))
+        for name, called in SHOWN.items()
     )
 
 
@@ -94,23 +92,11 @@ def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
         values={"recordings": rows["recording"].nunique(), "seeds": rows["seed"].nunique()},
     )
     at = {percent: at_percent(rows, percent) for percent in KNOWN_PERCENT}
-    ranks = {(part, percent): comparison.average_ranks(runs, 0, part) for part in PARTS for percent, runs in at.items()}
     last = at[KNOWN_PERCENT[-1]]
-    finished = last.groupby("strategy")["finished"].median()
-    differences = differences_after(last, 0, "test", REFERENCE)
-    lines = [
-        row(
-            called,
-            f"{finished[name]:.0f}",
-            *(f"{ranks[part, percent][name]:.2f}" for part in PARTS for percent in KNOWN_PERCENT),
-            differences.get(name, ""),
-        )
-        for name, called in SHOWN.items()
-    ]
     yield Body(
         header="| strategy, known seconds | trials, median | validation 20 % | 50 % | 100 % | test 20 % | 50 % | "
         "100 % | test loss at the end, p |",
-        lines=tuple(lines),
+        lines=_lines(last, 0, [comparison.average_ranks(runs, 0, part) for part in PARTS for runs in at.values()]),
     )
     of_default: Frame = comparison.across_recordings(last, 0, "test", "optdivbo")
     of_random: Frame = comparison.across_recordings(last, 0, "validation", REFERENCE)

@@ -57,8 +57,8 @@ _TYPES = {
     "digest": "object",
     "folder": "object",
 }
-_ADDED = ("validation_loss", "digest", "folder")
-"""Columns that earlier versions did not keep."""
+_ADDED = ("validation_loss", "digest")
+"""Columns that earlier versions did not keep; the folder follows from the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,7 +71,7 @@ class StrategyComparison:
         A row per run: ``strategy``, ``seed``, the numbers of ``trials``, of those that the strategy has ``decided``
         (the first configurations are the same for all), of ``failed`` ones and of ``members``, ``seconds`` of the
         whole call, the ``test`` score, ``test_loss``, of which smaller is better, the ``validation_loss`` of the
-        ensemble, the ``digest`` of the run, and the name of its ``folder``: `run_trials` and `pool_trajectory` read it.
+        ensemble, the ``digest`` of the run, and the name of its ``folder``, for `run_trials` or `read_predictions`.
     summary : DataFrame
         A row per strategy, the best first; see `summarise_runs`.
     metric : str

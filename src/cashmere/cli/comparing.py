@@ -12,12 +12,16 @@ from cashmere.cli.app import app
 from cashmere.cli.searching import allow_local_modules
 from cashmere.cli.terminal import (
     INTERRUPTED,
+    Excluded,
     Gap,
+    Included,
+    Memory,
     Quiet,
     SpaceName,
     TableName,
     TaskChoice,
     TaskKind,
+    TrialTimeout,
     plain,
     print_whole,
     say,
@@ -51,12 +55,8 @@ def compare(
     metric: Annotated[str | None, typer.Option(metavar="NAME", help="Metric (default: log_loss or rmse).")] = None,
     task: TaskKind = TaskChoice.AUTO,
     space: SpaceName = "default",
-    include: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Search only these algorithms, such as lightgbm,ridge.")
-    ] = None,
-    exclude: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Leave out these algorithms, such as catboost,mlp.")
-    ] = None,
+    include: Included = None,
+    exclude: Excluded = None,
     resampling: Annotated[
         str, typer.Option(metavar="NAME", help="auto, holdout, or a number of folds such as 5fold.")
     ] = "auto",
@@ -72,10 +72,8 @@ def compare(
         int | None,
         typer.Option(min=1, metavar="N", help="Trials decided ahead of known results; 1 with --workers 1: none."),
     ] = None,
-    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory limit per trial, such as 4GiB.")] = None,
-    trial_timeout: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time limit per trial, such as 60s.")
-    ] = None,
+    memory: Memory = None,
+    trial_timeout: TrialTimeout = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare strategies on a table, with several seeds."""

@@ -17,8 +17,11 @@ from cashmere.cli.terminal import (
     TRY_AGAIN,
     Categorical,
     DropMissingTarget,
+    Excluded,
     Gap,
     Ignored,
+    Included,
+    Memory,
     Quiet,
     RunFolder,
     SampleWeight,
@@ -27,6 +30,7 @@ from cashmere.cli.terminal import (
     TableName,
     TaskChoice,
     TaskKind,
+    TrialTimeout,
     Workers,
     number_or_name,
     say,
@@ -82,12 +86,8 @@ def fit(
         ),
     ] = "optdivbo",
     space: SpaceName = "default",
-    include: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Search only these algorithms, such as lightgbm,ridge.")
-    ] = None,
-    exclude: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Leave out these algorithms, such as catboost,mlp.")
-    ] = None,
+    include: Included = None,
+    exclude: Excluded = None,
     deployable: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="Search only what 'cashmere export' can write: onnx.")
     ] = None,
@@ -179,10 +179,8 @@ def fit(
         ),
     ] = "trials",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed for all randomness: same seed, same run.")] = 0,
-    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory limit per trial, such as 4GiB.")] = None,
-    trial_timeout: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time limit per trial, such as 60s.")
-    ] = None,
+    memory: Memory = None,
+    trial_timeout: TrialTimeout = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:

@@ -113,6 +113,18 @@ SampleWeight = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")
 ]
 
+Included = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Search only these algorithms, such as lightgbm,ridge.")
+]
+
+Excluded = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Leave out these algorithms, such as catboost,mlp.")
+]
+
+Memory = Annotated[str | None, typer.Option(metavar="SIZE", help="Memory limit per trial, such as 4GiB.")]
+
+TrialTimeout = Annotated[str | None, typer.Option(metavar="TIME", help="Time limit per trial, such as 60s.")]
+
 Workers = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
