@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from benchmarks.experiments.defaults import summarise
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
+from benchmarks.statistics.ranks_and_tests import signed_rank_test
 
 SEVERAL_KINDS = ("MagicTelescope", "bank-marketing", "phoneme")
 """Tables with runs of 30 s with every kind of resampling."""
@@ -47,6 +49,7 @@ def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
     yield _strategies_on_colic()
     yield _optdivbo_beside_bo()
+    yield from _two_minutes()
     yield _kinds_of_resampling()
     yield _slow_trials()
     yield _few_rows()
@@ -84,6 +87,43 @@ def _optdivbo_beside_bo() -> Statement:
             "most": change.max(),
             "fewest": both["trials"].min(axis=None),
             "longest": both["trials"].max(axis=None),
+        },
+    )
+
+
+def _two_minutes() -> Iterator[Statement | Body]:
+    """Yield what runs of 120 CPU seconds say of three strategies, where all three have ended."""
+    runs = kept("defaults_in_time")
+    ends = runs[runs["share"] == 1].pivot_table(index=["table", "seed"], columns="variant", values="test").dropna()
+    complete = runs.set_index(["table", "seed"]).loc[ends.index].reset_index()
+    compared: Frame = summarise(complete, "optdivbo").set_index(["variant", "share"])
+    lines = []
+    for strategy in ("optdivbo", "bo", "ensemble_gain"):
+        of = compared.loc[strategy]
+        end = of.loc[1.0]
+        changes = [
+            f"{signed(100 * (moment.ratio - 1), 1)} % [{signed(100 * (moment.low - 1), 1)}, "
+            f"{signed(100 * (moment.high - 1), 1)}]"
+            for moment in of.sort_index().itertuples()
+        ]
+        if strategy == "optdivbo":
+            changes = [""] * len(changes)
+        better = "" if strategy == "optdivbo" else f"{end['better']:.0f} of {end['tables']:.0f}"
+        tried = (f"{end['trials']:.0f}", f"{100 * end['most_tried']:.0f} %", f"{end['deciding']:.1f}")
+        lines.append(row(f"`{strategy}`", *changes, better, *tried))
+    yield Body(
+        header="| | 15 s | 30 s | 60 s | 120 s | lower on | trials | of one algorithm | seconds for decisions |",
+        lines=tuple(lines),
+    )
+    changes = np.log(ends.div(ends["optdivbo"], axis=0)).groupby("table").mean()
+    yield Statement(
+        text="{runs} runs of each on {tables:word} tables. By Wilcoxon's test over tables, `bo` differs from "
+        "`optdivbo` with p {p_bo:.2f}, `ensemble_gain` with p {p_gain:.2f}",
+        values={
+            "runs": len(ends),
+            "tables": len(changes),
+            "p_bo": signed_rank_test(changes["bo"].to_numpy())[0],
+            "p_gain": signed_rank_test(changes["ensemble_gain"].to_numpy())[0],
         },
     )
 
