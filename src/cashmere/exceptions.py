@@ -461,13 +461,20 @@ class MissingLibraryError(ModelFileError):
     path : path
         The file with what the library has fitted.
     library : str
-        Name under which it is imported.
+        Name under which it is imported; of a shared library of the system, the name of its file.
     version : str, optional
         The one that has written the model, if known.
+    advice : str, optional
+        A sentence on how to install a shared library of the system.
     """
 
-    def __init__(self, path: str | Path, library: str, version: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, library: str, version: str | None = None, *, advice: str | None = None
+    ) -> None:
         self.library, self.version = library, version
+        if advice is not None:
+            super().__init__(path, f"needs the system library {library!r}, which is missing here. {advice}")
+            return
         made_with = "" if version is None else f" (the model was made with {version})"
         super().__init__(
             path,

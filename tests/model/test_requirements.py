@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,31 @@ def test_a_library_that_is_not_installed_is_named_with_its_version(fitted, tmp_p
     name, library, number, text = done.stdout.strip().split("|")
     assert name.endswith(".skops") and (library, number) == ("lightgbm", version("lightgbm"))
     assert f"needs the library 'lightgbm', which is not installed here (the model was made with {number})." in text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", ["", ", verify=False"], ids=["first load", "not verified"])
+def test_a_system_library_that_is_missing_is_named(fitted, tmp_path, options):
+    shutil.copytree(fitted("lightgbm") / "model", tmp_path / "model", ignore=shutil.ignore_patterns("signature-*"))
+    package = tmp_path / "without" / "lightgbm"
+    package.mkdir(parents=True)
+    text = "libgomp.so.1: cannot open shared object file: No such file or directory"
+    (package / "__init__.py").write_text(f"raise OSError({text!r})")  # as LightGBM does where there is no OpenMP
+    code = (
+        "import cashmere\n"
+        "from cashmere.exceptions import MissingLibraryError\n"
+        f"try: cashmere.Predictor.load('model'{options})\n"
+        "except MissingLibraryError as error: print(error.path.name, error.library, error, sep='|')\n"
+    )
+    places = os.pathsep.join([str(tmp_path / "without"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"PYTHONPATH": places}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True, env=environment
+    )
+    name, library, message = done.stdout.strip().split("|")
+    assert name.endswith(".skops") and library == "libgomp.so.1"
+    assert "needs the system library 'libgomp.so.1', which is missing here." in message
+    assert "apt-get install libgomp1" in message
 
 
 def test_an_installation_for_predictions_says_so(fitted, tmp_path):

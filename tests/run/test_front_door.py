@@ -399,3 +399,23 @@ def test_the_summary_says_that_class_weights_shift_probabilities(tmp_path):
         )
         told.append(fit_run(tmp_path / str(weight), X, y, settings).summary().count("Note: Class weights shift the"))
     assert told == [0, 1]
+
+
+def test_the_summary_names_algorithms_that_cannot_be_loaded(tmp_path):
+    def without_openmp(values, context):
+        raise OSError("libgomp.so.1: cannot open shared object file: No such file or directory")
+
+    def space(profile):
+        whole = make_space("default", profile).restricted_to(["logistic_regression", "lightgbm", "mlp"])
+        broken = [replace(a, build=without_openmp) if a.name == "lightgbm" else a for a in whole.algorithms]
+        return replace(whole, algorithms=tuple(broken))
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    settings = RunSettings(budget=Budget(trials=6), space=space, resampling="holdout", isolation="none")
+    finished = fit_run(tmp_path / "run", X, y, settings)
+    n_failed = len(finished.study.history.failures)
+    assert n_failed > 1
+    assert (
+        f"Note: each of the {n_failed} trials of lightgbm failed: OSError: libgomp.so.1: cannot open shared object "
+        "file: No such file or directory. Install it with the package manager of the system: `apt-get install libgomp1`"
+    ) in finished.summary()

@@ -71,7 +71,7 @@ def _import_libraries(folder: Path) -> None:
     skops_io()
     archives = [path for path in folder.glob("*.skops") if is_regular(path)]
     for name in sorted({name for path in archives for name in _modules(path)}):
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(Exception):  # loading the model says what is missing
             library = importlib.import_module(name)
             if name == "catboost":
                 # When it makes its first pool, it reserves a GiB and starts its threads. Under a limit that leaves room

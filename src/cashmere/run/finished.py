@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from cashmere.base.shared_libraries import how_to_install, missing_shared_library
 from cashmere.base.text import clean_text, counted
 from cashmere.data.class_weights import SHIFTED_PROBABILITIES
 from cashmere.evaluation.metrics import FAILED_METRIC, Metric, is_built_in
 from cashmere.model.predictor import Predictor
+from cashmere.records.cause import CauseKind
 from cashmere.records.order import NOT_REPEATABLE
 from cashmere.records.origin import OriginKind
+from cashmere.records.trial import Observation
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import algorithm_of
 from cashmere.storage.facts import RunFacts
@@ -25,6 +28,13 @@ _NAMED, _NAME_LIMIT, _REASON_LIMIT = 6, 80, 200
 
 _FLAT_TRIALS = 3
 """So many trials with the same custom score are no accident."""
+
+
+_EXCEPTIONS = frozenset({CauseKind.EXCEPTION, CauseKind.MISSING_PACKAGE})
+"""Causes that a configuration shares with all others of its algorithm, if a library cannot be loaded."""
+
+_ALWAYS_FAILING_TRIALS = 2
+"""So many trials of an algorithm that fail alike are no accident, if none succeeds."""
 
 
 class StopReason(StrEnum):
@@ -116,6 +126,7 @@ class FinishedRun:
             f"Members: {listed}{more}\n"
             f"{self._worth_line(constant, unseen_constant)}"
             f"{self._metric_lines()}"
+            f"{self._failing_line()}"
             f"{self._newest_line()}"
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
@@ -207,6 +218,21 @@ class FinishedRun:
     def _metric_lines(self) -> str:
         return "".join(f"Note: {text}\n" for text in self.metric_doubts)
 
+    def _failing_line(self) -> str:
+        """Name the algorithms that fail whenever they are tried, as if their library were missing."""
+        by_name: dict[str, list[Observation]] = {}
+        for observation in self.study.history:
+            by_name.setdefault(algorithm_of(observation), []).append(observation)
+        failing = {name: text for name, of in by_name.items() if (text := _same_exception(of)) is not None}
+        if not failing:
+            return ""
+        (name, text), *others = failing.items()
+        shared = missing_shared_library(text)
+        advice = "" if shared is None else f" {how_to_install(shared)}"
+        more = f" (and those of {', '.join(other for other, _ in others[:_NAMED])})" if others else ""
+        text = clean_text(text, _REASON_LIMIT).rstrip(".")
+        return f"Note: each of the {len(by_name[name])} trials of {name}{more} failed: {text}.{advice}\n"
+
     def _newest_line(self) -> str:
         if not self.n_newest:
             return ""
@@ -256,3 +282,12 @@ class FinishedRun:
             reasons.append(f"{decision['metric']} {'worse' if gain < 0 else 'better'} by {abs(gain):.4f}")
         why = f" ({'; '.join(reasons)})" if reasons else ""
         return f"Decision threshold: {', '.join(shown[:_NAMED])}{more}{why}\n"
+
+
+def _same_exception(observations: Sequence[Observation]) -> str | None:
+    """Return the exception with which all trials of an algorithm have failed, in one line; None without one."""
+    causes = [o.error for o in observations if o.error is not None and o.error.kind in _EXCEPTIONS]
+    texts = {str(cause).partition("\n")[0] for cause in causes}
+    if len(observations) < _ALWAYS_FAILING_TRIALS or len(causes) < len(observations) or len(texts) != 1:
+        return None
+    return texts.pop()
