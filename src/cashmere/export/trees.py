@@ -1,8 +1,9 @@
 """Sums of trees as one operator.
 
-Trees of all libraries become `Tree`. A split on categories becomes a chain of comparisons with single codes that share
-a child, as ONNX cannot compare with a set. Everything is computed in double precision, in which the float32 values of
-columns and thresholds are exact, so rows always take the same branches as in the library.
+Trees of all libraries become `Tree`. A split on categories becomes a chain of comparisons with single codes, of the
+side that has fewer, which share a child, as ONNX cannot compare with a set. Everything is computed in double precision,
+in which the float32 values of columns and thresholds are exact, so rows always take the same branches as in the
+library.
 """
 
 from __future__ import annotations
@@ -144,17 +145,28 @@ class _NodeTable:
 
 
 def _with_chain(nodes: dict[str, AnyArray], tree: Tree, node: int, levels: Levels) -> dict[str, AnyArray]:
-    """Return the nodes of a tree with a chain of comparisons in place of a split on categories."""
-    n_nodes, n_more = len(nodes["nodes_values"]), max(0, len(levels.codes) - 1)
-    chain = np.array([node, *range(n_nodes, n_nodes + n_more)])
+    """Return the nodes of a tree with a chain of comparisons in place of a split on categories.
+
+    The chain names the codes of the smaller side: runtimes descend it by recursion, and thousands of codes would
+    overflow their stack.
+    """
+    codes = levels.codes or (-1,)  # no row has it
+    greatest = max(codes)
+    others = sorted({*range(greatest)} - {*codes})
     chosen, other = (tree.left, tree.right) if levels.go_left else (tree.right, tree.left)
+    if len(codes) <= len(others) + 1:
+        values, modes, goals, asks_missing = [*codes], [_EQUAL] * len(codes), [chosen[node]] * len(codes), 0
+    else:  # what is none of the others and at most the greatest code is one of the codes
+        values, modes = [*others, greatest], [_EQUAL] * len(others) + [_AT_MOST]
+        goals, asks_missing = [other[node]] * len(others) + [chosen[node]], len(others)
+    n_nodes, n_more = len(nodes["nodes_values"]), len(values) - 1
+    chain = np.array([node, *range(n_nodes, n_nodes + n_more)])
     longer = {name: np.concatenate([column, np.zeros(n_more, column.dtype)]) for name, column in nodes.items()}
     longer["nodes_featureids"][chain] = tree.column[node]
-    # Without categories, compare in a way that no code fulfils: at most -1.
-    longer["nodes_modes"][chain] = _EQUAL if levels.codes else _AT_MOST
-    longer["nodes_values"][chain] = levels.codes or -1.0
-    longer["nodes_truenodeids"][chain] = chosen[node]
+    longer["nodes_modes"][chain] = modes
+    longer["nodes_values"][chain] = values
+    longer["nodes_truenodeids"][chain] = goals
     longer["nodes_falsenodeids"][chain] = [*chain[1:], other[node]]
     longer["nodes_missing_value_tracks_true"][chain] = 0
-    longer["nodes_missing_value_tracks_true"][node] = bool(tree.missing_left[node]) == levels.go_left
+    longer["nodes_missing_value_tracks_true"][chain[asks_missing]] = bool(tree.missing_left[node]) == levels.go_left
     return longer
