@@ -208,6 +208,12 @@ def test_level_outside_of_0_to_1_is_refused(name):
         get_metric(name, REGRESSION)
 
 
+def test_power_that_is_no_number_is_asked_for():
+    for name in ("tweedie@", "tweedie@1,5"):
+        with pytest.raises(MetricError, match=rf"^A power must follow the @ of '{name}', as in 'tweedie@1\.5'\.$"):
+            get_metric(name, REGRESSION)
+
+
 def test_only_pinball_losses_have_levels():
     with pytest.raises(UnknownNameError, match=r"rmse@0\.9"):
         get_metric("rmse@0.9", REGRESSION)

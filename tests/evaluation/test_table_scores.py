@@ -326,6 +326,19 @@ def test_values_and_custom_metrics(tmp_path):
     assert scores.models["r2"][0] == pytest.approx(sk.r2_score(y[100:], model.predict(X[100:])))
 
 
+def test_targets_out_of_the_range_of_a_deviance_are_named():
+    X = rows(200, 5)[0]
+    claims = X["a"].abs() + 0.1
+    model = AutoRegressor(metric="gamma", **QUICK).fit(X, claims)
+    reversed_, none = claims.where(X.index != 7, -3.0), claims.where(X.index != 7, 0.0)
+    with pytest.raises(MetricError, match="'gamma' needs positive targets, but the smallest is -3"):
+        model.score_table(X, reversed_)
+    with pytest.raises(MetricError, match=r"'gamma' needs positive targets, but the smallest is 0.*tweedie, poisson"):
+        model.score_table(X, none)
+    weight = (X.index != 7).astype(float)
+    assert np.isfinite(model.score_table(X, none, sample_weight=weight).intervals["score"]).all()
+
+
 def test_classes_are_decided_as_predict_does():
     y = np.where(np.arange(1000) < 140, "b", "a")
     X = pd.DataFrame({"u": np.random.default_rng(0).random(1000)})

@@ -280,6 +280,26 @@ def check_targets(metric: Metric, y: AnyArray) -> None:
     MetricError
         If they are negative, or with ``"gamma"`` zero, or all of them are zero.
     """
+    check_range(metric, y)
+    if (metric.power is not None or metric.learns_logarithms) and not y.any():
+        raise MetricError(f"The metric {metric.name!r} needs some positive targets, but all are 0. Choose rmse.")
+
+
+def check_range(metric: Metric, y: AnyArray) -> None:
+    """Reject targets that are out of the range in which a deviance or an error of logarithms is defined.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    y : (n_rows,) array
+        Targets of any rows.
+
+    Raises
+    ------
+    MetricError
+        If they are negative, or with ``"gamma"`` zero.
+    """
     if metric.power is None and not metric.learns_logarithms:
         return
     least, what = float(y.min()), "positive targets" if metric.power == 2 else "targets of at least 0"
@@ -288,8 +308,6 @@ def check_targets(metric: Metric, y: AnyArray) -> None:
             f"The metric {metric.name!r} needs {what}, but the smallest is {least:g}. Leave out these rows, or choose "
             f"{'tweedie, poisson or ' if least == 0 else ''}rmse."
         )
-    if not y.any():
-        raise MetricError(f"The metric {metric.name!r} needs some positive targets, but all are 0. Choose rmse.")
 
 
 def learns_logarithms(metric: Metric, y: AnyArray) -> bool:
@@ -462,7 +480,7 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
         makers = {_PINBALL: pinball_metric, _TWEEDIE: tweedie_metric}
         if name not in METRICS or (at and name not in makers):
             raise UnknownNameError("metric", metric, METRICS, _INSTEAD.get(name, ""))
-        found = makers[name](_read_level(metric, level)) if at else METRICS[name]
+        found = makers[name](_read_number(metric, name, level)) if at else METRICS[name]
     elif isinstance(metric, Metric):
         found = metric
     elif callable(metric):
@@ -502,11 +520,13 @@ def _read_name(metric: str) -> tuple[str, str, str]:
     return _ALIASES.get(name, name), at, level
 
 
-def _read_level(metric: str, text: str) -> float:
+def _read_number(metric: str, name: str, text: str) -> float:
+    """Return what follows the @: a level, or the power of a Tweedie deviance."""
     try:
         return float(text)
     except ValueError:
-        raise MetricError(f"A level must follow the @ of {metric!r}, as in 'pinball@0.9'.") from None
+        what, example = ("power", "tweedie@1.5") if name == _TWEEDIE else ("level", "pinball@0.9")
+        raise MetricError(f"A {what} must follow the @ of {metric!r}, as in {example!r}.") from None
 
 
 def metric_from_callable(

@@ -23,7 +23,7 @@ from cashmere.data.target_hints import frequent_class_hint
 from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import as_certain, count_decisions, decide
 from cashmere.evaluation.covered_rows import ALL_ROWS, covered_rows
-from cashmere.evaluation.metrics import Metric, get_metric
+from cashmere.evaluation.metrics import Metric, check_range, get_metric
 from cashmere.exceptions import (
     DataError,
     IncompatibleParametersError,
@@ -197,6 +197,8 @@ def score_table(
     members = {number: _normalised(each) for number, each in outputs.items()}
     combined = _normalised(predictor.combine(list(outputs.values())))
     counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+    for metric in used:
+        check_range(metric, codes[counted])
 
     def losses(
         predictions: AnyArray, rows: IntArray, of: Callable[..., float] = _loss, deciding: Predictor = predictor
