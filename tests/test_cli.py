@@ -419,6 +419,11 @@ def test_weights_and_groups_are_columns(table, tmp_path):
     )
 
 
+def test_many_learned_rows_are_written_as_all_numbers_are(run, table, monkeypatch):
+    monkeypatch.setattr("cashmere.cli.scoring._count_learned", lambda *_: 1234)
+    assert "Note: 1,234 of 240 rows are among those" in cashmere("score", run, table)
+
+
 @pytest.mark.long
 def test_groups_of_the_run_are_those_of_scores(tmp_path):
     frame = demo_table().sample(300, random_state=3)[["credit_amount", "age", "target"]]

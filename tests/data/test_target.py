@@ -112,7 +112,7 @@ BAD = {
     "None among text": (["a", None], None, "contains NaN: 1 missing"),
     "NA": (pd.Series([1, pd.NA], dtype="Int64"), None, "contains NaN: 1 missing"),
     "NaT": (pd.Series([pd.NaT, pd.Timestamp("2020")]), None, "contains NaN"),
-    "infinity": ([1.0, np.inf], None, "Input y contains infinity"),
+    "infinity": ([1.0, np.inf, -np.inf], None, "Input y contains infinity.*: 2 values in the target.*row 1 "),
     "complex": ([1j, 2j], None, "Complex data not supported"),
     "dates": (pd.to_datetime(["2020", "2021"]).to_series(), None, "Unknown label type"),
     "objects": ([{"a": 1}, {"b": 2}], None, "Unknown label type|unhashable"),

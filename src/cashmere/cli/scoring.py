@@ -138,7 +138,7 @@ def score(
                 continue
             what = "the run" if against is None else str(run)
             if learned := _count_learned(Path(run), frame, y):
-                text = f"{learned} of {counted(scores.n_rows, 'row')} are among those that {what} has learned from"
+                text = f"{learned:,} of {counted(scores.n_rows, 'row')} are among those that {what} has learned from"
                 say(quiet, f"Note: {text}, so its scores are too good. Score rows that it has not seen.")
             if (told := _about_learned_groups(Path(run), what, frame)) is not None:
                 say(quiet, f"Note: {told}")
@@ -221,7 +221,7 @@ def _about_learned_groups(folder: Path, what: str, frame: pd.DataFrame) -> str |
         return f"whether {what} has learned from groups in {name!r} is not known, as earlier versions did not keep it."
     if not n_learned:
         return None
-    share = f"{n_learned} of {counted(n_groups, 'group')} in {name!r} {'is' if n_learned == 1 else 'are'}"
+    share = f"{n_learned:,} of {counted(n_groups, 'group')} in {name!r} {'is' if n_learned == 1 else 'are'}"
     text = f"{share} named like those that {what} has learned from. If they are the same, scores are too good"
     return f"{text} for new groups: score rows of others."
 

@@ -99,7 +99,11 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         if target.dtype == object and all(isinstance(value, (Decimal, int, float)) for value in target):
             target = target.astype(np.float64)
     if target.dtype.kind == "f" and np.isinf(target).any():
-        raise DataError("Input y contains infinity or a value too large for dtype('float64'). Remove these rows.")
+        infinite = np.flatnonzero(np.isinf(target))
+        raise DataError(
+            f"Input y contains infinity or a value too large for dtype('float64'): {counted(infinite.size, 'value')} "
+            f"in the target, the first in row {infinite[0]} (counted from 0). Remove these rows."
+        )
     if target.dtype.kind not in "biufUO" or (target.dtype == object and set(map(type, target)) != {str}):
         kinds = sorted({type(value).__name__ for value in target})
         raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Convert it to numbers or text.")
