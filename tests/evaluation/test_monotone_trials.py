@@ -118,6 +118,12 @@ def test_predictions_of_many_configurations_never_go_the_other_way(trials, algor
         assert max(trials.falls(configuration)) <= 1e-6, dict(configuration)
 
 
+def test_catboost_continues_a_path_without_a_word(trials, capfd):
+    (configuration,) = trials.configurations("catboost", 0, seed=0)
+    trials.falls(configuration)
+    assert "".join(capfd.readouterr()) == ""
+
+
 def test_predictions_do_go_the_other_way_without_constraints(tmp_path):
     free = Trials(tmp_path / "folds", TaskType.REGRESSION, ())
     for algorithm in ("lightgbm", "random_forest"):

@@ -239,7 +239,8 @@ def _build_catboost(values: Values, context: BuildContext) -> Any:
     from catboost import CatBoostClassifier, CatBoostRegressor
 
     learner = CatBoostClassifier if _is_classification(context) else CatBoostRegressor
-    monotone = {"monotone_constraints": list(context.monotone)} if context.monotone else {}
+    # With constraints, it would shrink the first part of a path, but not what continues it, and print so for each.
+    monotone = {"monotone_constraints": list(context.monotone), "model_shrink_rate": 0.0} if context.monotone else {}
     aim = {} if context.quantile is None else {"loss_function": f"Quantile:alpha={context.quantile!r}"}
     # Its deviances start from predictions of 1, far from large targets, and it knows no gamma deviance: with squared
     # errors it is better (docs/benchmarks.md#deviances).
