@@ -29,6 +29,22 @@ def hint(values) -> str | None:
         ([f"{i},5" for i in range(100)], "numbers with commas"),  # an identifier, by its values alone
         (["12%", "7.5 %"], "numbers with % or a currency sign, such as '12%'.*remove"),
         (["€5", "12,50"], "numbers with %"),
+        (
+            ["12 500", "950", None, "1 234 567,5"],
+            "numbers with blanks or apostrophes between thousands, such as '12 500'",
+        ),
+        (["12\u202f500", "950.5"], r"numbers with blanks or apostrophes.*, such as '12\\u202f500', .*remove them"),
+        (
+            ["950", None, "12'500.20", "8’100"],
+            'numbers with blanks or apostrophes between thousands, such as "12\'500.20"',
+        ),
+        (["EUR 1200", "EUR 7.50"], "numbers with % or a currency sign, such as 'EUR 1200'.*remove the signs"),
+        (["€ 12 500", "€ 7"], "numbers with % or a currency sign, such as '€ 12 500'"),
+        (
+            ["1200", "(45.5)"],
+            r"negative numbers in brackets or with the minus behind, such as '\(45.5\)'.*minus before",
+        ),
+        (["1200", "45-", None, "7.5-"], "negative numbers in brackets or with the minus behind, such as '45-'"),
         ([f"{i / 2} kg" for i in range(40)], "numbers with the unit kg, such as '0.0 kg'.*remove the unit"),
         ([f"{i % 30},5mm" for i in range(200)], "numbers with the unit mm"),  # were repeated identifiers
         ([*(f"{i}.5 kΩ" for i in range(60)), "err", "err 2"], "numbers with the unit kΩ, such as '0.5 kΩ'"),

@@ -18,6 +18,9 @@ from cashmere.data.schema import TableSchema
 _THOUSANDS = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
 _NUMBER = rf"(?:{DECIMAL_COMMA}|{_THOUSANDS}|[+-]?[0-9]*\.?[0-9]+)"
 _SIGN = r"[%€$£¥]"
+_CURRENCY = r"(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|ZAR)"
+_GAP = "[ \u00a0\u2009\u202f'’]"
+_WITH_GAPS = rf"[+-]?[1-9][0-9]{{0,2}}(?:{_GAP}[0-9]{{3}})+(?:[.,][0-9]+)?"
 _DAY = r"[0-9]{1,2}"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?"
 _ISO_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -36,7 +39,19 @@ _NOTATIONS = (
         "numbers with commas",
         "read the file with pandas.read_csv(..., decimal=','), or thousands=',' if they separate thousands",
     ),
-    (rf"{_SIGN}?\s*{_NUMBER}\s*{_SIGN}?", _SIGN, "numbers with % or a currency sign", "remove the signs"),
+    (rf"{_WITH_GAPS}|{_NUMBER}", _GAP, "numbers with blanks or apostrophes between thousands", "remove them"),
+    (
+        rf"(?:{_SIGN}|{_CURRENCY})?\s*(?:{_WITH_GAPS}|{_NUMBER})\s*{_SIGN}?",
+        rf"{_SIGN}|^{_CURRENCY}",
+        "numbers with % or a currency sign",
+        "remove the signs",
+    ),
+    (
+        rf"\(\s*{_NUMBER}\s*\)|{_NUMBER}|(?=.{{3}}){_NUMBER}-",  # 1- may be a grade
+        r"^\(|-$",
+        "negative numbers in brackets or with the minus behind",
+        "write the minus before the number",
+    ),
     (
         rf"(?:{_ISO_DAY}|{_OTHER_DAY})(?:[ T]{_DAY}:[0-9:]+)?",
         _OTHER_DAY,
