@@ -14,7 +14,7 @@ from cashmere.data.kind_hints import kind_hint
 from cashmere.data.reading import read_table
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import TableSchema
-from cashmere.exceptions import SchemaError
+from cashmere.exceptions import ColumnKindWarning, SchemaError
 
 
 def read(tmp_path, text: str) -> pd.DataFrame:
@@ -29,6 +29,31 @@ def test_decimal_commas_are_read_in_a_file_with_semicolons(tmp_path):
     np.testing.assert_array_equal(frame["price"], [3.14, -0.5, np.nan, 1234.5, np.nan])
     assert frame["weight"].tolist() == [1.234, 1250.0, 7.0, 0.25, 2.0]
     assert frame["id"].dtype == np.int64 and frame["ort"].tolist()[:4] == ["Köln", "Ulm", "Jena", "Hof"]
+
+
+@pytest.mark.parametrize("delimiter", [";", ","])
+def test_points_that_probably_separate_thousands_are_named(tmp_path, delimiter):
+    rows = ["1.017;875;3.5;1", "875;;2.125;2", "NA;2.612;1;3", "3.380;1.000;7.25;4"]
+    text = "\n".join(["sum;loss;rate;id", *rows]).replace(";", delimiter)
+    words = "Columns 'sum', 'loss' hold numbers such as '3.380' beside whole ones below 1,000, which are read as 3.38 "
+    with pytest.warns(ColumnKindWarning, match=f"^{words}and the like.*thousands='.'"):
+        frame = read(tmp_path, text)
+    assert frame["sum"].tolist()[0] == 1.017 and frame["loss"].tolist()[0] == 875
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1.017", "875.000", "3.380"],  # rounded to three decimals
+        ["1.017", "875", "3.38"],
+        ["0.250", "1", "3.380"],
+        ["1.017", "875", "3.384"],  # too little to tell
+        ["1.017", "1875", "3.380"],
+        ["1", "2", "3"],
+    ],
+)
+def test_other_points_come_before_decimals_without_a_word(tmp_path, cells):
+    assert read(tmp_path, "\n".join(["sum;id", *(f"{cell};x" for cell in cells)]))["sum"].dtype.kind in "if"
 
 
 def test_commas_between_cells_leave_quoted_ones_as_they_are(tmp_path):

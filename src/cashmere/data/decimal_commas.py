@@ -7,9 +7,10 @@ from collections.abc import Collection
 from numbers import Real
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from cashmere.base.arrays import AnyArray
+from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.column_kinds import MOST_OTHERS, are_numbers
 from cashmere.data.limits import LIMIT, PLAIN_NUMBER
 
@@ -28,6 +29,8 @@ _NUMBER_OR_LIMIT = rf"^(?P<limit>(?:[<>]=?|[≤≥])\s*)?(?P<number>{DECIMAL_COM
 
 _WITH_POINT = rf"{LIMIT}|{PLAIN_NUMBER}"
 """What in a column with decimal commas leaves open what points mean, unless it is a number with a decimal comma."""
+
+_MILLION, _ROUNDING = 1e6, 1e-6
 
 _FIRST_CELLS = 1000
 """Enough to tell that most columns hold something else."""
@@ -124,6 +127,53 @@ def separates_thousands(column: pd.Series[Any]) -> bool:
     if others.str.fullmatch(_WITH_POINT).any() or not numbers.str.contains(".", regex=False).any():
         return False
     return bool(numbers.str.fullmatch(_POINT_THOUSANDS).all())
+
+
+def may_separate_thousands(values: Float64) -> bool:
+    """Return whether numbers could be whole ones in which a point before three digits was read as a decimal point.
+
+    Parameters
+    ----------
+    values : (n_rows,) array
+        Numbers as they were read, or NaN.
+
+    Examples
+    --------
+    >>> columns = [1.017, 875, 3.38], [1.0175, 875], [1.017, 3.38], [1.0, 875]
+    >>> [may_separate_thousands(np.array(each)) for each in columns]
+    [True, False, False, False]
+    """
+    values = values[~np.isnan(values)]
+    thousandths = np.abs(values) * 1000
+    are_whole = values == np.rint(values)
+    if are_whole.all() or not are_whole.any() or thousandths.max() >= _MILLION:
+        return False
+    return bool((np.abs(thousandths - np.rint(thousandths)) < _ROUNDING).all())
+
+
+def shows_point_thousands(column: pd.Series[Any]) -> str | None:
+    """Return a number in which a point probably separates thousands, although it was read as a decimal point, or None.
+
+    Three digits follow each point, some of them end in 0, and numbers without a point have at most three digits.
+    Numbers rounded to three decimals either have them in all rows, or are written without a 0 at the end.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Written numbers, or missing.
+
+    Examples
+    --------
+    >>> texts = ["1.017", "875", "3.380"], ["1.017", "875.000", "3.380"], ["1.017", "875", "3.38"]
+    >>> [shows_point_thousands(pd.Series(each)) for each in texts]
+    ['3.380', None, None]
+    """
+    texts = pd.Series(column.dropna().str.strip().unique(), dtype=object)
+    have_point = texts.str.contains(".", regex=False)
+    if have_point.all() or not texts.str.fullmatch(_POINT_THOUSANDS).all():
+        return None
+    telling = texts[have_point & texts.str.endswith("0")]
+    return None if telling.empty else str(telling.iloc[0])
 
 
 def has_decimal_points(column: pd.Series[Any]) -> bool:

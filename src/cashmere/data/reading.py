@@ -20,12 +20,15 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray
-from cashmere.base.text import counted
+from cashmere.base.caller import level_of_caller
+from cashmere.base.text import columns_hold, counted
 from cashmere.data.column import Column, ColumnKind
 from cashmere.data.decimal_commas import (
     decimal_comma_columns,
     has_decimal_points,
+    may_separate_thousands,
     separates_thousands,
+    shows_point_thousands,
     with_decimal_points,
 )
 from cashmere.data.expansion import expansion_error, expansion_limit
@@ -33,11 +36,12 @@ from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_free
 from cashmere.data.schema import TableSchema
 from cashmere.data.spreadsheets import SUFFIXES as SPREADSHEETS
 from cashmere.data.spreadsheets import convert_decimal_commas, read_cells, split_sheet, with_levels, with_types
-from cashmere.exceptions import CashmereError, DataError, UnknownNameError
+from cashmere.exceptions import CashmereError, ColumnKindWarning, DataError, UnknownNameError
 
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data")
 _SAMPLE_RECORDS = 100
+_FIRST_CELLS = 1000
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, because it begins with the mark of that
@@ -486,6 +490,8 @@ def _read_csv(path: Path, schema: TableSchema | None, labels: tuple[str, Sequenc
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     if delimiter != ",":
         _read_decimal_commas(frame, path, encoding, delimiter, schema)
+    if (hint := _point_thousands_hint(frame, path, encoding, delimiter)) is not None:
+        warnings.warn(ColumnKindWarning(hint), stacklevel=level_of_caller())
     _restore_levels(frame, _levels_to_keep(frame, schema, labels), path, encoding, delimiter)
     return frame
 
@@ -568,6 +574,29 @@ def _read_decimal_commas(
             frame.isetitem(i, found.array)
 
 
+def _point_thousands_hint(frame: pd.DataFrame, path: Path, encoding: str, delimiter: str) -> str | None:
+    """Return a warning about columns whose first cells have points that probably separate thousands, else None."""
+    first = frame.head(_FIRST_CELLS)
+    are_floats = first.dtypes == np.float64
+    doubtful = [i for i in np.flatnonzero(are_floats).tolist() if may_separate_thousands(first.iloc[:, i].to_numpy())]
+    if not doubtful:
+        return None
+    written = _written_cells(path, encoding, delimiter, doubtful, nrows=_FIRST_CELLS)
+    found = {}
+    for i, name in zip(doubtful, written, strict=True):
+        cells = pd.Series(written[name].to_numpy(dtype=object)).where(first.iloc[:, i].notna().to_numpy())
+        if (example := shows_point_thousands(cells)) is not None:
+            found[str(frame.columns[i])] = example
+    if not found:
+        return None
+    example = next(iter(found.values()))
+    return (
+        f"{columns_hold(list(found))} numbers such as {example!r} beside whole ones below 1,000, which are read as "
+        f"{float(example):g} and the like. If points separate thousands, read the file with pandas.read_csv(..., "
+        "decimal=',', thousands='.')."
+    )
+
+
 def _restore_levels(
     frame: pd.DataFrame, levels: Mapping[int, set[str]], path: Path, encoding: str, delimiter: str
 ) -> None:
@@ -603,9 +632,11 @@ def _cells_of_source(source: str | Path, positions: list[int]) -> pd.DataFrame |
     return _written_cells(path, encoding, _sniff_delimiter(path, encoding), positions)
 
 
-def _written_cells(path: Path, encoding: str, delimiter: str, positions: list[int]) -> pd.DataFrame:
-    """Return columns of a delimited file as texts, nothing missing."""
-    return _parsed_csv(path, encoding, delimiter, usecols=positions, dtype=str, keep_default_na=False)
+def _written_cells(
+    path: Path, encoding: str, delimiter: str, positions: list[int], nrows: int | None = None
+) -> pd.DataFrame:
+    """Return columns of a delimited file, or their first rows, as texts, nothing missing."""
+    return _parsed_csv(path, encoding, delimiter, usecols=positions, dtype=str, keep_default_na=False, nrows=nrows)
 
 
 def _parsed_csv(path: Path, encoding: str, delimiter: str, **options: Any) -> pd.DataFrame:
