@@ -53,7 +53,6 @@ BY_HAND = (
     "on |",
     "| families | 90 s, busy machine | 60 s |",
     "| learner | trees | encode | before | after | ratio |",
-    "| rows of the model | LightGBM: first | own | all | logistic: first | own | all |",
 )
 """Tables of the page whose numbers nothing computes: the first four explain, of the others no rows were kept."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.pages.kept_rows import RESULTS
+from benchmarks.pages.kept_rows import RESULTS, kept
 from benchmarks.pages.statement import Body, Statement, row
 from benchmarks.peers.environments import OURS
 from benchmarks.peers.runs import KILLED, PeerProtocol, PeerRun
@@ -18,10 +18,10 @@ BUDGETS = (60.0, 300.0)
 
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
-    kept = FinishedRuns(RESULTS / "match" / "peers.jsonl", PeerRun, SuiteKey)
+    finished = FinishedRuns(RESULTS / "match" / "peers.jsonl", PeerRun, SuiteKey)
 
     def find_run(n_rows: int, seconds: float, peer: str) -> PeerRun | None:
-        return kept.find(PeerProtocol(seconds=seconds, threads=2).key(f"large_{n_rows}", peer, 0))
+        return finished.find(PeerProtocol(seconds=seconds, threads=2).key(f"large_{n_rows}", peer, 0))
 
     lines = []
     for n_rows in ROWS:
@@ -54,6 +54,24 @@ def parts() -> Iterator[Statement | Body]:
         loss, memory = f"{run.measures['log_loss']:.3f}", f"{run.peak_mib:,} MiB"
         lines.append(row("10,000,000", f"{seconds:g} s", loss, first, fit, memory))
     yield Body(header="| rows | budget | log loss | first model after | fit | largest memory |", lines=tuple(lines))
+
+    yield _rows_of_encoders()
+
+
+def _rows_of_encoders() -> Body:
+    rows = kept("encoder_rows")
+    means = rows.groupby(["rows", "means"])[["lightgbm", "logistic"]].mean()
+    sources = ("first rung", "own rung", "all rungs")
+    return Body(
+        header="| rows of the model | LightGBM: first | own | all | logistic: first | own | all |",
+        lines=tuple(
+            row(
+                f"{n_rows:,}",
+                *(f"{means.loc[(n_rows, source), learner]:.3f}" for learner in means for source in sources),
+            )
+            for n_rows in sorted(rows["rows"].unique())
+        ),
+    )
 
 
 def _cell(run: PeerRun | None, lowest: float) -> str:

@@ -14,11 +14,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
+from benchmarks.runs.row_file import RowFile
 from cashmere.base.cores import available_cores
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.trial import Outcome, Trial, TrialStatus
@@ -26,6 +29,32 @@ from cashmere.records.trial import Outcome, Trial, TrialStatus
 ROUNDS = 60
 LEARNERS = ("lightgbm", "xgboost", "catboost", "histogram")
 SHAPES = ["800x20", "4000x20", "20000x20", "100000x40", "200000x60"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedFit:
+    """The seconds of a fit.
+
+    Attributes
+    ----------
+    learner, rows, columns
+        What was fitted, and to what.
+    threads, at_once : int
+        Threads of a fit, and fits at the same time.
+    attempts : int
+        The fastest of so many.
+    wall_seconds, cpu_seconds : float
+        Of the slowest fit of an attempt.
+    """
+
+    learner: str
+    rows: int
+    columns: int
+    threads: int
+    at_once: int
+    attempts: int
+    wall_seconds: float
+    cpu_seconds: float
 
 
 def make_learner(name: str, n_threads: int) -> Any:
@@ -65,8 +94,8 @@ def make_objective(name: str, n_rows: int, n_columns: int, n_threads: int) -> Ca
     return fit
 
 
-def measure(name: str, shape: tuple[int, int], *, n_threads: int, at_once: int, n_attempts: int) -> tuple[float, float]:
-    """Return wall and CPU seconds of a fit, the slowest of those at once; the fastest of some attempts."""
+def measure(name: str, shape: tuple[int, int], *, n_threads: int, at_once: int, n_attempts: int) -> TimedFit:
+    """Return the seconds of a fit, the slowest of those at once; the fastest of some attempts."""
     trial = Trial(number=0, configuration=ConfigurationSpace({"x": (0.0, 1.0)}).get_default_configuration(), seed=0)
     objective = make_objective(name, *shape, n_threads)
     executor = WorkerProcessExecutor(at_once, n_threads=n_threads)
@@ -77,7 +106,17 @@ def measure(name: str, shape: tuple[int, int], *, n_threads: int, at_once: int, 
             attempts.append(max((float(o.loss or "nan"), o.fit_seconds) for o in outcomes))
     finally:
         executor.shutdown()
-    return min(attempts)
+    wall, cpu = min(attempts)
+    return TimedFit(
+        learner=name,
+        rows=shape[0],
+        columns=shape[1],
+        threads=n_threads,
+        at_once=at_once,
+        attempts=n_attempts,
+        wall_seconds=wall,
+        cpu_seconds=cpu,
+    )
 
 
 def main() -> None:
@@ -85,22 +124,24 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=["lightgbm"])
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help="rows x columns")
     parser.add_argument("--attempts", type=int, default=3, help="of which the fastest counts")
+    parser.add_argument("--out", type=Path, default=Path(".replay/threads.csv"), help="rows; grows")
     arguments = parser.parse_args()
     cores = available_cores()
+    file = RowFile(arguments.out, TimedFit)
     print("Wall seconds of a fit (CPU seconds)")
     heads = ("1 thread", f"{cores} threads", f"{cores} beside")
     print(f"{'learner':<10} {'rows x columns':>14} " + " ".join(f"{head:>16}" for head in heads) + f" {'ratio':>6}")
     for name in arguments.learners:
         for text in arguments.shapes:
             n_rows, n_columns = map(int, text.split("x"))
-            shape = (n_rows, n_columns)
-            settings = ((1, 1), (cores, 1), (1, cores))
             timed = [
-                measure(name, shape, n_threads=threads, at_once=at_once, n_attempts=arguments.attempts)
-                for threads, at_once in settings
+                measure(name, (n_rows, n_columns), n_threads=threads, at_once=at_once, n_attempts=arguments.attempts)
+                for threads, at_once in ((1, 1), (cores, 1), (1, cores))
             ]
-            cells = " ".join(f"{f'{wall:.2f} ({cpu:.2f})':>16}" for wall, cpu in timed)
-            print(f"{name:<10} {text:>14} {cells} {timed[1][0] / timed[0][0]:>6.2f}", flush=True)
+            file.add(timed)
+            cells = " ".join(f"{f'{fit.wall_seconds:.2f} ({fit.cpu_seconds:.2f})':>16}" for fit in timed)
+            ratio = timed[1].wall_seconds / timed[0].wall_seconds
+            print(f"{name:<10} {text:>14} {cells} {ratio:>6.2f}", flush=True)
 
 
 if __name__ == "__main__":
