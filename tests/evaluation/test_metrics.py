@@ -291,6 +291,24 @@ def test_matthews_correlation_of_a_constant_is_zero(n):
     assert METRICS["mcc"].loss(rare, np.eye(2)[rare]) == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.MULTICLASS])
+def test_functions_of_probabilities_do_not_get_classes(task):
+    for function, words in (
+        (sk.roc_auc_score, r"Pass metric='roc_auc', or metric_from_callable\(roc_auc_score, greater_is_better=True"),
+        (functools.partial(sk.average_precision_score, pos_label=0), "Pass metric='average_precision', or metric_from"),
+        (sk.d2_log_loss_score, r"Pass metric_from_callable\(d2_log_loss_score, .*needs='probabilities'"),
+    ):
+        with pytest.raises(MetricError, match=words):
+            get_metric(function, task)
+
+    def roc_auc_score(y, predictions):
+        return 0.0
+
+    assert get_metric(roc_auc_score, task).name == "roc_auc_score"  # a user's own may compute it from classes
+    assert get_metric(metric_from_callable(sk.roc_auc_score, needs="labels"), task).needs == "labels"
+    assert get_metric("roc_auc_score", task).name == "roc_auc"
+
+
 def test_functions_of_errors_are_not_maximised():
     for task, function, words in (
         (TaskType.REGRESSION, sk.mean_absolute_error, "Pass metric='mae', or metric_from_callable"),

@@ -364,6 +364,7 @@ _ALIASES = {
     "ap": "average_precision",
     "auc": "roc_auc",
     "auprc": "average_precision",
+    "average_precision_score": "average_precision",
     "balanced_acc": "balanced_accuracy",
     "bac": "balanced_accuracy",
     "brier_score": "brier",
@@ -396,12 +397,22 @@ _ALIASES = {
     "qwk": "quadratic_kappa",
     "r2_score": "r2",
     "roc_auc_ovr": "roc_auc",
+    "roc_auc_score": "roc_auc",
     "root_mean_squared_error": "rmse",
     "root_mean_squared_log_error": "rmsle",
 }
 
 _ERRORS = {"error", "loss", "deviance", "cost", "rmse", "mse", "mae", "mape", "smape", "msle", "rmsle", "brier"}
 """Last words of the names of errors."""
+
+_OF_PROBABILITIES = {
+    "average_precision_score",
+    "d2_brier_score",
+    "d2_log_loss_score",
+    "roc_auc_score",
+    "top_k_accuracy_score",
+}
+"""Functions of scikit-learn that accept predicted classes, but then score something else than users mean."""
 
 
 def is_built_in(metric: Metric) -> bool:
@@ -423,17 +434,24 @@ def default_metric(task_type: TaskType) -> Metric:
     return METRICS["log_loss" if task_type.is_classification else "rmse"]
 
 
-def check_direction(function: Callable[..., float]) -> None:
-    """Reject a plain function that is named like an error: it would be maximised.
+def check_function(function: Callable[..., float]) -> None:
+    """Reject a plain function that is an error, which would be maximised, or that needs probabilities, not classes.
 
     Raises
     ------
     MetricError
-        If its name ends like that of an error; that of a partial function is the name of the whole one.
+        If its name ends like that of an error, or it is one of scikit-learn's that need probabilities. The name of a
+        partial function is that of the whole one.
     """
     while isinstance(function, functools.partial):
         function = function.func
     name = str(getattr(function, "__name__", ""))
+    if name in _OF_PROBABILITIES and str(getattr(function, "__module__", "")).startswith("sklearn."):
+        instead = f"metric={_ALIASES[name]!r}, or " if name in _ALIASES else ""
+        raise MetricError(
+            f"A function gets predicted classes, but {name!r} is computed from probabilities. Pass {instead}"
+            f"metric_from_callable({name}, greater_is_better=True, needs='probabilities')."
+        )
     if name.casefold().rpartition("_")[-1] in _ERRORS and not name.startswith("neg_"):
         instead = f"metric={_ALIASES[name]!r}, or " if name in _ALIASES else ""
         raise MetricError(
@@ -484,7 +502,7 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
     elif isinstance(metric, Metric):
         found = metric
     elif callable(metric):
-        check_direction(metric)
+        check_function(metric)
         found = metric_from_callable(metric, needs="labels" if task_type.is_classification else "values")
     else:
         raise MetricError(f"metric must be a name, a Metric or a function f(y_true, y_pred); got {metric!r}.")

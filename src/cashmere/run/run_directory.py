@@ -50,7 +50,7 @@ from cashmere.data.task import TaskProfile, TaskType
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import (
     Metric,
-    check_direction,
+    check_function,
     check_targets,
     default_metric,
     get_metric,
@@ -840,7 +840,7 @@ def metric_for(metric: Any, target: TargetCoding) -> Metric:
     """
     metric = metric or default_metric(target.task_type).name
     if callable(metric) and not isinstance(metric, Metric):
-        check_direction(metric)
+        check_function(metric)
         if target.task_type.is_classification:
             metric = metric_from_callable(metric, labels=target.labels())
         else:
