@@ -75,6 +75,20 @@ def test_lists_keep_the_type_of_each_column():
     assert frame["x0"].tolist() == [1, 2] and frame["x0"].dtype == np.int64 and frame["x2"].dtype == bool
 
 
+def test_masked_cells_are_missing():
+    hidden = np.ma.array([[1, 2], [3, 999]], mask=[[False, False], [False, True]])
+    assert to_frame(hidden)["x1"].isna().tolist() == [False, True] and to_frame(hidden)["x0"].tolist() == [1, 3]
+    assert to_frame(np.ma.array(np.eye(2))).to_numpy().tolist() == np.eye(2).tolist()
+
+
+def test_long_numbers_and_texts_of_numpy_become_plain():
+    for X in (np.eye(2, dtype=np.longdouble), pd.DataFrame(np.eye(2, dtype=np.longdouble))):
+        assert (to_frame(X).dtypes == np.float64).all()
+    if hasattr(np.dtypes, "StringDType"):  # numpy 2
+        texts = np.array([["a", "b"], ["c", "d"]], dtype=np.dtypes.StringDType())
+        pd.testing.assert_frame_equal(to_frame(texts), to_frame(texts.astype(object)))
+
+
 BAD = {
     "1-D": (np.arange(3), "Expected 2D array, got 1D array instead"),
     "series": (pd.Series([1, 2]), "Expected a 2-dimensional container"),

@@ -134,6 +134,18 @@ def test_bad_target_is_refused(case):
             TargetCoding.from_target(y, task)
 
 
+def test_masked_values_are_missing():
+    with pytest.raises(DataError, match=r"1 missing value in the target, the first in row 2"):
+        TargetCoding.with_codes(np.ma.array([0, 1, 9, 0], mask=[False, False, True, False]))
+    assert TargetCoding.with_codes(np.ma.array([0, 1, 0]))[1].tolist() == [0, 1, 0]
+
+
+def test_texts_of_numpy_are_labels():
+    if hasattr(np.dtypes, "StringDType"):  # numpy 2
+        target, codes = TargetCoding.with_codes(np.array(["no", "yes", "no"], dtype=np.dtypes.StringDType()))
+        assert target.labels().tolist() == ["no", "yes"] and codes.tolist() == [0, 1, 0]
+
+
 @pytest.mark.parametrize(("labels", "is_named"), [(["mild", None, "none"], True), ([1.0, None, 2.0], False)])
 def test_missing_labels_may_be_words_for_missing(labels, is_named):
     with pytest.raises(DataError) as caught:

@@ -163,11 +163,16 @@ def _from_pandas(frame: pd.DataFrame) -> pd.DataFrame:
 def _plain(series: pd.Series[Any]) -> pd.Series[Any] | None:
     """Return a column in a form that all libraries know, or None if it already is."""
     dtype = series.dtype
-    if isinstance(dtype, np.dtype) and not dtype.isnative:
-        return series.astype(dtype.newbyteorder("="))
+    if isinstance(dtype, np.dtype) and dtype != (known := _known_dtype(dtype)):
+        return series.astype(known)
     if isinstance(dtype, pd.ArrowDtype) and _is_dictionary(dtype):
         return series.astype(object).astype("category")
     return None
+
+
+def _known_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type in the byte order of the machine; numbers of more than 64 bits become those of 64."""
+    return np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype.newbyteorder("=")
 
 
 def _is_dictionary(dtype: pd.ArrowDtype) -> bool:
@@ -205,6 +210,8 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
         )
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise DataError("Complex data not supported: X holds complex numbers. Split them into two columns each.")
+    if isinstance(X, np.ma.MaskedArray) and X.ndim == 2:
+        X = pd.DataFrame(X).to_numpy()  # masked cells are missing; check_array takes the values behind the mask
     try:
         if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "USOM":
             X = np.array(X, dtype=object)  # keeps columns of numbers apart from columns of text
@@ -212,9 +219,9 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
     except (TypeError, ValueError) as error:
         kind = ColumnTypeError if isinstance(error, TypeError) else DataError
         raise kind(without_values(str(error))) from error
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    if array.dtype.kind == "U":
+    if array.dtype.kind in "UT":
         array = array.astype(object)
+    array = array.astype(_known_dtype(array.dtype), copy=False)
     if columns is not None and len(columns) != array.shape[1]:
         raise SchemaError(f"X has {array.shape[1]} features, but {len(columns)} features are expected as input.")
     names = list(columns) if columns is not None else [f"x{i}" for i in range(array.shape[1])]

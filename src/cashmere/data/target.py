@@ -58,6 +58,8 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         raise DataError(
             "cashmere requires y to be passed, but the target y is None. Pass y, or name the target column."
         )
+    if isinstance(y, np.ma.MaskedArray) and y.ndim == 1:
+        y = pd.Series(y)  # masked values are missing
     if hasattr(y, "iloc") and getattr(y, "ndim", 1) == 1:
         y = pd.Series(y).to_numpy(dtype=object) if _is_extension(y.dtype) else y.to_numpy()
     elif isinstance(y, pd.DataFrame) or type(y).__module__.partition(".")[0] == "polars":
@@ -74,6 +76,8 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         kind = ColumnTypeError if isinstance(error, TypeError) else DataError
         remedy = "the column itself, not its name" if isinstance(y, str) else "a single column, one value per row"
         raise kind(f"{without_values(str(error)).rstrip('. ')}. Pass {remedy}.") from error
+    if target.dtype.kind == "T":
+        target = target.astype(object)
     if n_rows is not None and len(target) != n_rows:
         raise DataError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(target)}]. "
