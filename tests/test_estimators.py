@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import pickle
+import signal
 import time
 import warnings
 from pathlib import Path
@@ -29,6 +31,7 @@ from cashmere import AutoClassifier, AutoRegressor
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import (
     DataError,
+    IncompatibleParametersError,
     InvalidParameterError,
     MetricError,
     NoSuccessfulTrialError,
@@ -563,6 +566,38 @@ def test_budget_too_small_for_a_trial_gives_the_constant_predictor_and_says_so()
         model.fit(X, y)
     assert len(set(model.predict(X))) == 1
     assert model.ensemble_["algorithm"].tolist() == ["baseline"]
+
+
+def test_interrupt_before_any_trial_ends_does_not_blame_the_budget():
+    me = os.getpid()
+
+    def build(values, context):
+        os.kill(me, signal.SIGINT)
+        time.sleep(60)
+
+    algorithm = Algorithm(name="slow", build=build, subspace=lambda profile: Subspace(), tasks=CLASSIFICATION)
+    model = quick(
+        space=lambda profile: quick_space(profile).with_algorithm(algorithm).restricted_to(["slow"]),
+        isolation="process",
+        n_workers=1,
+    )
+    with pytest.warns(UserWarning, match=r"^The search was interrupted before any trial ended, so the model predicts"):
+        model.fit(*load_iris(return_X_y=True))
+
+
+def test_run_directory_must_be_a_path_and_resuming_needs_one():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(
+        InvalidParameterError, match=r"run_directory must be a path, or None for a temporary run; got 3"
+    ):
+        quick(run_directory=3).fit(X, y)
+    with pytest.raises(IncompatibleParametersError, match=r"resume needs run_directory.*or leave out resume"):
+        quick(resume=True).fit(X, y)
+
+
+def test_excluding_all_that_are_included_says_so():
+    with pytest.raises(InvalidParameterError, match=r"exclude must be fewer than all of 'extra_trees'; got"):
+        quick(include=["extra_trees"], exclude=["extra_trees"]).fit(*load_iris(return_X_y=True))
 
 
 @pytest.mark.sampled(4)

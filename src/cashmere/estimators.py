@@ -27,7 +27,15 @@ from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import structure_names, take_structure
 from cashmere.data.structure_hints import feature_that_is_the_groups
 from cashmere.data.target_hints import feature_that_is_the_target
-from cashmere.exceptions import MissingParameterError, RowOrderWarning, RowStructureWarning, SchemaError, TargetWarning
+from cashmere.exceptions import (
+    IncompatibleParametersError,
+    InvalidParameterError,
+    MissingParameterError,
+    RowOrderWarning,
+    RowStructureWarning,
+    SchemaError,
+    TargetWarning,
+)
 from cashmere.plots.methods import ClassifierPlots, PlotMethods, RegressorPlots
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, StopReason, fit_run
@@ -165,6 +173,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             **structure_names(groups=groups, time=time),
         )
         check_names(settings)
+        self._check_directory()
         frame = to_frame(X)
         if isinstance(sample_weight, str):
             frame = frame.copy(deep=False)
@@ -212,13 +221,24 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         for doubt in finished.metric_doubts:
             warnings.warn(doubt, UserWarning, stacklevel=level_of_caller())
         if finished.study.history.incumbent is None:
+            is_cut = finished.stop_reason is StopReason.INTERRUPT
+            end = "The search was interrupted" if is_cut else f"The budget ({settings.budget}) ended"
             warnings.warn(
-                f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
-                "Give it more time.",
+                f"{end} before any trial ended, so the model predicts a constant. Give it more time.",
                 UserWarning,
                 stacklevel=level_of_caller(),
             )
         return self
+
+    def _check_directory(self) -> None:
+        if not isinstance(self.run_directory, str | os.PathLike | None):
+            raise InvalidParameterError("run_directory", self.run_directory, "a path, or None for a temporary run")
+        if self.resume and self.run_directory is None:
+            raise IncompatibleParametersError(
+                "resume needs run_directory: a run without one is temporary. Give the directory of the run, or leave "
+                "out resume.",
+                {"resume": self.resume, "run_directory": None},
+            )
 
     def _keep(self, finished: FinishedRun, names: NDArray[np.object_] | None, columns: list[str]) -> None:
         self.n_features_in_, self._columns = len(columns), columns
@@ -473,7 +493,7 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     run_directory : path, optional
         Keep the run in this directory, including its report. By default the run is temporary and is removed.
     resume : bool
-        Continue the run in `run_directory` if there is one; a budget of trials then includes the finished ones.
+        Continue the run in `run_directory` if it holds one; a budget of trials then includes the finished ones.
         `isolation` is then that of this call, as are `n_workers`, `memory` and `trial_timeout` unless they are None.
     random_state : int, RandomState, Generator or None
         Seed for all randomness; None draws one, or keeps that of the run that is resumed.
@@ -486,9 +506,9 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     classes_ : (n_classes,) array
         Class labels, in the order of the columns of `predict_proba`.
     decision_threshold_ : float or (n_classes,) array
-        For two classes, the probability from which `predict` returns the second. For more, thresholds that sum to one:
-        `predict` returns the class whose probability exceeds its threshold by the largest factor. 0.5, or equal
-        thresholds, mean the most probable class.
+        For two classes, the probability of the positive one (`pos_label`, by default the second) from which `predict`
+        returns it. For more, thresholds that sum to one: `predict` returns the class whose probability exceeds its
+        threshold by the largest factor. 0.5, or equal thresholds, mean the most probable class.
     ensemble_ : DataFrame
         Members (trial and algorithm) and their weights.
     leaderboard_ : DataFrame

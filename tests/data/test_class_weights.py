@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cashmere import AutoClassifier, AutoRegressor
@@ -66,6 +67,12 @@ def test_labels_that_are_numbers_or_hold_an_equals_sign():
 def test_invalid_weights_are_refused(given):
     with pytest.raises(InvalidParameterError, match="'balanced', or a positive weight"):
         read_class_weight(given, "class_weight")
+
+
+def test_series_and_arrays_are_refused():
+    for given in (pd.Series({"bad": 5}), np.array([5, 1])):
+        with pytest.raises(InvalidParameterError, match="'balanced', or a positive weight"):
+            read_class_weight(given, "class_weight")
 
 
 def test_unknown_labels_are_named():

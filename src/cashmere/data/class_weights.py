@@ -44,8 +44,10 @@ def read_class_weight(given: object, name: str) -> ClassWeight | None:
     >>> read_class_weight("Yes, of course=2", "class_weight")
     ('Yes, of course=2.0',)
     """
-    if given is None or given == BALANCED:
-        return None if given is None else BALANCED
+    if given is None:
+        return None
+    if isinstance(given, str) and given == BALANCED:
+        return BALANCED
     expected = "'balanced', or a positive weight for each class to be weighed: {'bad': 5, 'good': 1} or 'bad=5,good=1'"
     try:
         if isinstance(given, Mapping):

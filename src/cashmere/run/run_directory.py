@@ -819,7 +819,8 @@ def _chosen_from(space: Space, settings: RunSettings) -> Space:
             raise UnknownNameError("algorithm", name, known)
     chosen = [name for name in settings.include or known if name not in settings.exclude]
     if not chosen:
-        raise InvalidParameterError("exclude", settings.exclude, f"fewer than all of {', '.join(map(repr, known))}")
+        searched = ", ".join(map(repr, settings.include or known))
+        raise InvalidParameterError("exclude", settings.exclude, f"fewer than all of {searched}")
     return space.restricted_to(chosen)
 
 
