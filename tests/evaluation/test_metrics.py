@@ -291,6 +291,16 @@ def test_matthews_correlation_of_a_constant_is_zero(n):
     assert METRICS["mcc"].loss(rare, np.eye(2)[rare]) == pytest.approx(0, abs=1e-6)
 
 
+def test_functions_that_require_weights_get_none_where_there_are_none():
+    def mean_hit(y, predictions, sample_weight):
+        return np.average(y == predictions, weights=sample_weight)
+
+    metric = metric_from_callable(mean_hit)
+    y, p = np.array([0, 1]), np.array([[0.9, 0.1], [0.8, 0.2]])
+    assert metric.name == "mean_hit" and metric.loss(y, p) == 0.5
+    assert metric.loss(y, p, np.array([3.0, 1.0])) == 0.25
+
+
 @pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.MULTICLASS])
 def test_functions_of_probabilities_do_not_get_classes(task):
     for function, words in (

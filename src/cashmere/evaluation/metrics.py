@@ -562,7 +562,8 @@ def metric_from_callable(
     function : callable
         Takes targets and, depending on `needs`, predicted labels, numbers or probabilities: for two classes those of
         the second, ``(n_rows,)``, otherwise ``(n_rows, n_classes)``. Row weights are passed as ``sample_weight`` if the
-        function has this parameter; otherwise they are not used.
+        function has this parameter; otherwise they are not used. If rows have no weights, it keeps its default, or is
+        None.
     greater_is_better : bool
         Direction of the metric. The loss is ``1 - f`` if greater is better.
     needs : {"labels", "probabilities", "values"}
@@ -584,17 +585,20 @@ def metric_from_callable(
         )
     if needs not in ("labels", "probabilities", "values"):
         raise MetricError(f"needs must be 'labels', 'probabilities' or 'values'; got {needs!r}.")
+    name = name or str(getattr(function, "__name__", type(function).__name__))
     try:
-        takes_weight = "sample_weight" in inspect.signature(function).parameters
+        weight = inspect.signature(function).parameters.get("sample_weight")
     except (TypeError, ValueError):
-        takes_weight = False
+        weight = None
+    if weight is not None and weight.default is inspect.Parameter.empty:
+        function = functools.partial(function, sample_weight=None)  # where the rows have no weights
     return Metric(
-        name=name or str(getattr(function, "__name__", type(function).__name__)),
+        name=name,
         task_types=_REGRESSION if needs == "values" else _CLASSIFICATION,
         greater_is_better=greater_is_better,
         needs=needs,
         worst_loss=None,
-        function=_CallableLoss(function, greater_is_better, needs, takes_weight, labels),
+        function=_CallableLoss(function, greater_is_better, needs, weight is not None, labels),
     )
 
 
