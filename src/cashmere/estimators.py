@@ -300,7 +300,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         X: Any,
         y: Any,
         *,
-        metrics: str | Metric | Sequence[str | Metric] | None = None,
+        metrics: str | Metric | Callable[..., float] | Sequence[str | Metric | Callable[..., float]] | None = None,
         sample_weight: Any = None,
         groups: Any = None,
         by: Any = None,

@@ -96,6 +96,7 @@ def test_text_targets_and_inputs_are_untouched():
 BAD = {
     "negative": ([1, -1], "Negative values in data passed to `sample_weight`, first in row 1"),
     "NaN": ([np.nan, 1], "contains NaN"),
+    "masked": (np.ma.array([9.0, 1.0], mask=[True, False]), "contains NaN, first in row 0"),
     "infinity": ([np.inf, 1], "contains infinity"),
     "length": ([1, 1, 1], r"sample_weight.shape == \(3,\), expected \(2,\)!"),
     "2-D": ([[1, 1], [1, 1]], r"sample_weight.shape == \(2, 2\)"),

@@ -61,6 +61,18 @@ def test_scores_are_those_of_sklearn(rare):
 
 
 @pytest.mark.long
+def test_functions_see_labels(rare):
+    def share_of_yes_found(y_true, y_pred):
+        return float(np.mean(y_pred[y_true == "yes"] == "yes"))
+
+    X, y = rows(300, 1)
+    expected = pytest.approx(sk.recall_score(y, rare.predict(X), pos_label="yes"))
+    for metrics in (share_of_yes_found, ["accuracy", share_of_yes_found]):
+        assert rare.score_table(X, y, metrics=metrics).models["share_of_yes_found"][0] == expected
+    with pytest.raises(MetricError, match="'roc_auc_score' is computed from probabilities"):
+        rare.score_table(X, y, metrics=sk.roc_auc_score)
+
+
 def test_other_metrics_of_the_frequent_class_are_reported(tmp_path):
     X, y = rows(400, 0)
     names = np.where(y == "yes", "churned", "stays")

@@ -72,6 +72,7 @@ def check_weight(weight: Any, n_rows: int) -> Float64:
     """
     try:
         values = np.asarray(weight, dtype=np.float64)
+        values = np.where(np.ma.getmaskarray(weight), np.nan, values) if np.ma.isMaskedArray(weight) else values
     except (TypeError, ValueError) as error:
         raise DataError(f"sample_weight must hold one number per row ({error}).") from error
     if values.ndim == 0:

@@ -434,7 +434,7 @@ def default_metric(task_type: TaskType) -> Metric:
     return METRICS["log_loss" if task_type.is_classification else "rmse"]
 
 
-def check_function(function: Callable[..., float]) -> None:
+def _check_function(function: Callable[..., float]) -> None:
     """Reject a plain function that is an error, which would be maximised, or that needs probabilities, not classes.
 
     Raises
@@ -467,7 +467,13 @@ def is_for_values(metric: object) -> bool:
     return isinstance(metric, Metric) and metric.task_types == _REGRESSION
 
 
-def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType, *, positive: int = 1) -> Metric:
+def get_metric(
+    metric: str | Metric | Callable[..., float],
+    task_type: TaskType,
+    *,
+    positive: int = 1,
+    labels: AnyArray | None = None,
+) -> Metric:
     """Return the metric for a name, an alias or a custom function.
 
     Parameters
@@ -480,6 +486,8 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
         The task it must apply to.
     positive : int
         Code of the class that built-in metrics of one of two classes are of, 0 or 1.
+    labels : (n_classes,) array, optional
+        Labels by code, which a function receives; by default it receives codes.
 
     Raises
     ------
@@ -502,8 +510,9 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType,
     elif isinstance(metric, Metric):
         found = metric
     elif callable(metric):
-        check_function(metric)
-        found = metric_from_callable(metric, needs="labels" if task_type.is_classification else "values")
+        _check_function(metric)
+        needs: Needs = "labels" if task_type.is_classification else "values"
+        found = metric_from_callable(metric, needs=needs, labels=labels)
     else:
         raise MetricError(f"metric must be a name, a Metric or a function f(y_true, y_pred); got {metric!r}.")
     if task_type not in found.task_types:

@@ -99,7 +99,7 @@ def score_table(
     X: Any,
     y: Any,
     *,
-    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    metrics: str | Metric | Callable[..., float] | Sequence[str | Metric | Callable[..., float]] | None = None,
     sample_weight: Any = None,
     groups: Any = None,
     by: Any = None,
@@ -121,8 +121,8 @@ def score_table(
         As for `Predictor.predict`.
     y : (n_rows,) array-like
         The target, with labels as in training.
-    metrics : sequence of str or Metric, optional
-        By default the metric of the run and the usual ones for the task.
+    metrics : str, Metric or function, or a sequence of them, optional
+        By default the metric of the run and the usual ones for the task. A function ``f(y_true, y_pred)`` gets labels.
     sample_weight : str or (n_rows,) array-like, optional
         Row weights, at least 0: the name of a column of `X`, or the values.
     groups : str or (n_rows,) array-like, optional
@@ -181,9 +181,16 @@ def score_table(
             raise InvalidParameterError("against", type(other).__name__, expected)
         _check_same_target(predictor, other)
     codes = predictor.target.encode(y, n_rows=len(frame))
-    asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics or usual_metrics(predictor))
+    asked: list[str | Metric | Callable[..., float]]
+    if isinstance(metrics, str | Metric) or callable(metrics):
+        asked = [metrics]
+    else:
+        asked = list(metrics or usual_metrics(predictor))
     target = predictor.target
-    used = list(dict.fromkeys(get_metric(each, target.task_type, positive=target.positive) for each in asked))
+    labels = target.labels() if target.task_type.is_classification else None
+    used = list(
+        dict.fromkeys(get_metric(each, target.task_type, positive=target.positive, labels=labels) for each in asked)
+    )
     for name in asked:
         if isinstance(name, str) and (hint := frequent_class_hint(target, codes, name)) is not None:
             warnings.warn(TargetWarning(hint), stacklevel=level_of_caller())

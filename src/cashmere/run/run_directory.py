@@ -50,13 +50,11 @@ from cashmere.data.task import TaskProfile, TaskType
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import (
     Metric,
-    check_function,
     check_targets,
     default_metric,
     get_metric,
     is_for_values,
     learns_logarithms,
-    metric_from_callable,
 )
 from cashmere.exceptions import (
     CashmereError,
@@ -840,13 +838,8 @@ def metric_for(metric: Any, target: TargetCoding) -> Metric:
         If there is none of this name, or it does not fit the task.
     """
     metric = metric or default_metric(target.task_type).name
-    if callable(metric) and not isinstance(metric, Metric):
-        check_function(metric)
-        if target.task_type.is_classification:
-            metric = metric_from_callable(metric, labels=target.labels())
-        else:
-            metric = metric_from_callable(metric, needs="values")
-    return get_metric(metric, target.task_type, positive=target.positive)
+    labels = target.labels() if target.task_type.is_classification else None
+    return get_metric(metric, target.task_type, positive=target.positive, labels=labels)
 
 
 def _n_cells(rows: TrainingRows, schema: TableSchema, target: TargetCoding) -> int:
