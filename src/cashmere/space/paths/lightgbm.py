@@ -9,6 +9,7 @@ from lightgbm import Booster, Dataset
 from cashmere.base.arrays import FloatArray
 from cashmere.space.path import PathData
 from cashmere.space.paths.boosted import fitted_shell, predictions_of
+from cashmere.space.paths.leaf_weights import least_leaf_weight
 from cashmere.space.paths.log_links import LOGS_OF_LIGHTGBM
 
 _OURS = ("n_estimators", "category_columns", "class_weight", "importance_type", "objective")
@@ -22,6 +23,8 @@ class LightGBMPath:
         self._learner, self._data = learner, data
         parameters = {name: value for name, value in learner.get_params().items() if name not in _OURS}
         parameters |= _objective(data.n_classes, learner.objective)
+        if (least := least_leaf_weight(learner, data)) is not None:
+            parameters["min_child_weight"] = least
         columns: Any = learner.get_params().get("category_columns") or "auto"
         # A booster hands no parameters to its data set, which would then drop the columns in which no split leaves 20
         # rows, LightGBM's own default, on both sides.

@@ -10,6 +10,7 @@ import xgboost
 from cashmere.base.arrays import FloatArray
 from cashmere.space.path import PathData
 from cashmere.space.paths.boosted import fitted_shell, predictions_of
+from cashmere.space.paths.leaf_weights import least_leaf_weight
 from cashmere.space.paths.log_links import LOGS_OF_XGBOOST
 
 
@@ -19,6 +20,9 @@ class XGBoostPath:
     def __init__(self, learner: Any, data: PathData) -> None:
         self._learner, self._data = learner, data
         parameters = {**learner.get_xgb_params(), **_objective(data.n_classes)}
+        if (least := least_leaf_weight(learner, data)) is not None:
+            given = parameters.get("min_child_weight")
+            parameters["min_child_weight"] = least * (1.0 if given is None else given)
         # All boosters of a process draw from one generator, and creating any of them, even a slice for a checkpoint,
         # seeds it again. With a seed for each round, folds depend neither on each other nor on checkpoints.
         parameters["seed_per_iteration"] = True
