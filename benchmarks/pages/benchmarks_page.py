@@ -48,7 +48,6 @@ BY_HAND = (
     "| | before | now | CPU seconds |",
     "| table | rows | folds | clear only | temperature | **sharper** | best temperature |",
     "| rows x columns | cells | 1 thread | 2 threads | ratio |",
-    "| learner, rows x columns | 1 thread | 2 threads | 1 thread, two fits at once |",
     "| rows, seed | of short tables | by the rows of each rung, from 20,000 on | by the rows of the table, from 50,000 "
     "on |",
     "| families | 90 s, busy machine | 60 s |",

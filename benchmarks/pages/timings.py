@@ -18,6 +18,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _latent()
     yield _large_start()
     yield _worker_start()
+    yield from _threads()
 
 
 def _trees_of_lightgbm() -> Body:
@@ -112,4 +113,32 @@ def _worker_start() -> Body:
     return Body(
         header="| workers | ready after: imports in each | forked | forked again | memory: imports in each | forked |",
         lines=tuple(lines),
+    )
+
+
+def _threads() -> Iterator[Statement | Body]:
+    """Yield the CPU seconds of a fit with one thread, with two, and beside another fit."""
+    rows = kept("threads")
+    rows = rows[rows["rows"] >= 200_000].query("columns == 30")
+    both = rows.pivot(index=["rows", "learner"], columns=["threads", "at_once"], values=["cpu_seconds", "wall_seconds"])
+    seconds, wall = both["cpu_seconds"], both["wall_seconds"]
+    shown = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost", "histogram": "histogram boosting"}
+    lines = []
+    for n_rows in sorted(rows["rows"].unique()):
+        for i, (learner, name) in enumerate(shown.items()):
+            of = seconds.loc[(n_rows, learner)]
+            cells = (f"{of[setting]:.1f}" for setting in ((1, 1), (2, 1), (1, 2)))
+            lines.append(row(f"{name}, {n_rows:,} x 30" if i == 0 else name, *cells))
+    yield Body(
+        header="| learner, rows x columns | 1 thread | 2 threads | 1 thread, two fits at once |", lines=tuple(lines)
+    )
+    change = 100 * seconds[2, 1] / seconds[1, 1] - 100
+    yield Statement(
+        text="Two threads take between {least:.0f} % less and {most:.0f} % more CPU seconds than one",
+        values={"least": -change.min(), "most": change.max()},
+    )
+    ratio = wall[2, 1] / wall[1, 1]
+    yield Statement(
+        text="a fit with two threads took {low:.1f} to {high:.1f} times the wall seconds of one with one",
+        values={"low": ratio.min(), "high": ratio.max()},
     )
