@@ -353,7 +353,10 @@ def test_new_rows_are_scored_by_member(run, table, tmp_path):
         "score", run, table, "--by", "housing,job"
     )
     told = cashmere("score", run, table, "--by", "housing", "-o", tmp_path / "scores.json")
-    decisions = json.loads((tmp_path / "scores.json").read_text())["decisions"]
+    written = json.loads((tmp_path / "scores.json").read_text())
+    decisions, means = written["decisions"], written["means"]
+    shown = f"{means['observed']:.4g}, mean probability: {means['predicted']:.4g}"
+    assert f"share of '{decisions['positive']}': {shown}\n" in told
     line = f"'{decisions['positive']}' from a probability of {decisions['threshold']:.3g}: "
     assert f"{line}{decisions['true_positives']} true positives, {decisions['false_positives']} false " in told
     assert sum(n for name, n in decisions.items() if "tives" in name) == 240

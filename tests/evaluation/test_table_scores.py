@@ -308,6 +308,16 @@ def test_decisions_count_rows_by_the_threshold_of_the_model(rare):
     assert found["precision"] == is_yes[called].mean()
 
 
+def test_means_are_those_of_target_and_prediction(rare):
+    X, y = rows(200, 15)
+    weight = np.repeat([2, 0.5], 100)
+    found = rare.score_table(X[list("abc")], y, sample_weight=weight, by=np.repeat("all", 200))
+    share, probability = np.asarray(y) == "yes", rare.predict_proba(X[list("abc")])[:, 1]
+    expected = {"observed": np.average(share, weights=weight), "predicted": np.average(probability, weights=weight)}
+    assert found.means == pytest.approx(expected)
+    assert found.subgroups[["observed", "predicted"]].iloc[0].to_dict() == pytest.approx(expected)
+
+
 def test_f1_needs_a_row_of_the_positive_class(rare):
     X, y = rows(200, 22)
     found = rare.score_table(X[y == "no"], y[y == "no"], metrics=["f1", "accuracy"])

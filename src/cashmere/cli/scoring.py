@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -162,8 +162,9 @@ def score(
             rows = {
                 name: json.loads(table.to_json(orient="records", double_precision=15)) for name, table in tables.items()
             }
-            decisions = {} if scores.decisions is None else {"decisions": scores.decisions}
-            write_json(output, {"n_rows": scores.n_rows, **decisions, **rows})
+            facts = {"means": scores.means, "decisions": scores.decisions}
+            given = {name: fact for name, fact in facts.items() if fact is not None}
+            write_json(output, {"n_rows": scores.n_rows, **given, **rows})
         elif output is not None:
             write_table(scores.models, output)
         if output is not None:
@@ -274,6 +275,8 @@ def _print(scores: TableScores, coverage: float | None, against: Path | None) ->
     for metric, found, lower, upper, better in scores.intervals.itertuples(index=False):
         grid.add_row(*map(plain, (metric, found, f"{lower:.5g} to {upper:.5g}", better)))
     print_whole(grid)
+    if scores.means is not None:
+        say(False, _means_line(scores.means, scores.decisions))
     if scores.decisions is not None:
         say(False, decisions_line(scores.decisions))
     print()
@@ -294,6 +297,14 @@ def _print(scores: TableScores, coverage: float | None, against: Path | None) ->
     for row in shown.itertuples(index=False):
         members.add_row(*map(plain, row))
     print_whole(members)
+
+
+def _means_line(means: Mapping[str, float], decisions: Mapping[str, Any] | None) -> str:
+    """Return a line about `TableScores.means`."""
+    observed, predicted = (f"{means[name]:.4g}" for name in ("observed", "predicted"))
+    if decisions is None:
+        return f"mean of the target: {observed}, of the predictions: {predicted}"
+    return f"share of {str(decisions['positive'])!r}: {observed}, mean probability: {predicted}"
 
 
 def _of_comparison(compared: pd.DataFrame) -> Table:

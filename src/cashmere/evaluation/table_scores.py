@@ -50,6 +50,7 @@ _OTHER_COLUMNS = ("model", "algorithm", "weight")
 _MOST_DRAWN = 10_000
 _MOST_SUBGROUPS = 50
 _MISSING = "missing"
+_NO_MEANS = {"observed": np.nan, "predicted": np.nan}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,11 +70,14 @@ class TableScores:
         Number of rows.
     subgroups : DataFrame or None
         If requested: for all rows and for each subgroup, a row per metric. Columns: ``subgroup``, ``n_rows``,
-        ``observed`` and ``predicted`` (means of the target and of the prediction; of two classes, share and mean
-        probability of the positive one; missing for more), ``metric``, ``score``, ``lower``, ``upper``.
+        ``observed`` and ``predicted`` (see `means`; missing for more than two classes), ``metric``, ``score``,
+        ``lower``, ``upper``.
     covered : DataFrame or None
         If requested: which share of all rows, and of each class and subgroup, lies within intervals or sets, and how
         large these are, see `covered_rows`.
+    means : dict or None
+        ``observed`` and ``predicted``: weighted means of the target and of the prediction; of two classes, share and
+        mean probability of the positive one; None for more.
     decisions : dict or None
         Of two classes: the ``positive`` one, the ``threshold`` from which it is predicted, how many rows are
         ``true_positives``, ``false_positives``, ``true_negatives`` and ``false_negatives``, and the ``recall``,
@@ -90,6 +94,7 @@ class TableScores:
     n_rows: int
     subgroups: pd.DataFrame | None = None
     covered: pd.DataFrame | None = None
+    means: dict[str, float] | None = None
     decisions: dict[str, Any] | None = None
     compared: pd.DataFrame | None = None
 
@@ -241,13 +246,17 @@ def score_table(
         return np.asarray(np.sort(_scores(used, drawn), axis=0))
 
     lower, upper = interval(counted, of_ensemble)
+    observed_and_predicted = _compared(codes, combined, target.positive)
+
+    def means(rows: IntArray) -> dict[str, float] | None:
+        if not observed_and_predicted:
+            return None
+        row_weight = None if weight is None else weight[rows]
+        found = (float(np.average(each[rows], weights=row_weight)) for each in observed_and_predicted)
+        return dict(zip(_NO_MEANS, found, strict=True))
 
     def of_subgroup(name: str, rows: IntArray, found: Float64, low: Float64, high: Float64) -> pd.DataFrame:
-        row_weight = None if weight is None else weight[rows]
-        compared = _compared(codes, combined, target.positive)
-        means = [np.average(each[rows], weights=row_weight) for each in compared]
-        observed, predicted = means or (np.nan, np.nan)
-        facts = {"subgroup": name, "n_rows": len(rows), "observed": observed, "predicted": predicted, "metric": names}
+        facts = {"subgroup": name, "n_rows": len(rows), **(means(rows) or _NO_MEANS), "metric": names}
         return pd.DataFrame({**facts, "score": _scores(used, found[None])[0], "lower": low, "upper": high})
 
     subgroups = None
@@ -301,6 +310,7 @@ def score_table(
         n_rows=len(counted),
         subgroups=subgroups,
         covered=covered,
+        means=means(counted),
         decisions=_decisions(predictor, codes[counted], combined[counted]),
         compared=compared,
     )
