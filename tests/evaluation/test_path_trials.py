@@ -123,11 +123,11 @@ def test_metrics_of_labels_keep_the_position_with_the_lowest_brier_score(four_fo
     assert outcome.loss == pytest.approx(counting.metric.loss(y, outcome.predictions))
 
 
-def follow(losses):
+def follow(losses, **options):
     """Return how many positions a path with these losses is followed to."""
     pooled = iter(losses)
     positions = tuple(range(1, len(losses) + 1))
-    followed = FollowedFolds("rounds", positions, 2, lambda _: next(pooled), n_folds=1)
+    followed = FollowedFolds("rounds", positions, 2, lambda _: next(pooled), n_folds=1, **options)
     followed.begin(FlatPath)
     assert followed.follow(seconds_left=lambda: np.inf)
     return len(followed.losses)
@@ -157,6 +157,23 @@ EARLY = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
 )
 def test_patience(losses, n_positions):
     assert follow(losses) == n_positions
+
+
+@pytest.mark.parametrize(
+    ("losses", "n_positions"), [([*EARLY, 0.18, 0.177, 0.1], 10), ([np.nan, *EARLY, 0.1, 0.05], 11)]
+)
+def test_gains_that_are_negligible_beside_the_first_loss_end_a_path(losses, n_positions):
+    assert follow(losses, negligible=0.005) == n_positions
+    assert follow(losses) == 11
+
+
+def test_negligible_gains_end_paths_for_metrics_of_labels_only(four_folds, monkeypatch):
+    monkeypatch.setattr("cashmere.evaluation.objective.NEGLIGIBLE_FOR_LABELS", 10.0)
+    n_positions = []
+    for metric in ("brier", "accuracy"):
+        objective = dataclasses.replace(four_folds, metric=get_metric(metric, TaskType.BINARY))
+        n_positions.append(len(objective(make_trial(objective)).path.losses))
+    assert n_positions[0] > n_positions[1] == 9
 
 
 def test_every_position_of_all_folds_is_a_checkpoint(four_folds):

