@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from cashmere.exceptions import MissingLibraryError
 
 _MISSING = (
     re.compile(r"(lib[^\s:/'\"]+\.so[.\d]*): cannot open shared object file"),
@@ -28,6 +31,11 @@ def missing_shared_library(text: str) -> str | None:
     """
     found = (match for pattern in _MISSING if (match := pattern.search(text)) is not None)
     return next((match[1] for match in found), None)
+
+
+def missing_library(path: str | Path, library: str, version: str | None = None) -> MissingLibraryError:
+    """Return the error for a missing package or shared library, with advice for the latter."""
+    return MissingLibraryError(path, library, version, advice=how_to_install(library))
 
 
 def how_to_install(name: str) -> str | None:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from cashmere.base.files import failures_as, open_regular, read_file
-from cashmere.base.shared_libraries import how_to_install, missing_shared_library
+from cashmere.base.shared_libraries import missing_library, missing_shared_library
 from cashmere.data.task import Encoding
-from cashmere.exceptions import MissingLibraryError, ModelFileError
+from cashmere.exceptions import ModelFileError
 from cashmere.model.audit import AuditedArchive, audit
 from cashmere.model.content import ContentError, check_entries, check_objects
 from cashmere.model.fold_model import FoldModel
@@ -176,7 +176,7 @@ def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) 
         content = skops_io().loads(data, trusted=types)
     except Exception as error:  # libraries raise all kinds of errors for damaged content
         if (library := _missing_library(error)) is not None:
-            raise MissingLibraryError(path, library, advice=how_to_install(library)) from error
+            raise missing_library(path, library) from error
         raise ModelFileError(path, f"is damaged or not a model file ({type(error).__name__}: {error}).") from error
     with failures_as(ModelFileError, path, "Restore it from a copy."), _faults_of(path):
         check_objects(content)

@@ -19,9 +19,9 @@ from typing import Any, TypedDict
 
 from cashmere.base.files import is_regular
 from cashmere.base.json_files import checked, parse_json
-from cashmere.base.shared_libraries import how_to_install
+from cashmere.base.shared_libraries import missing_library
 from cashmere.base.versions import version_in
-from cashmere.exceptions import MissingLibraryError, ModelFileError
+from cashmere.exceptions import ModelFileError
 from cashmere.model.zip_entries import unpacked_size
 
 LIMIT_SECONDS = 180.0
@@ -103,9 +103,8 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
             folder, f"ended the child process that first loaded it ({_described(status)}). {_REFUSED}"
         ) from None
     if found["library"] is not None:
-        library = found["library"]
-        version = version_in(manifest.get("versions", {}), library)
-        raise MissingLibraryError(found["path"] or folder, library, version, advice=how_to_install(library))
+        version = version_in(manifest.get("versions", {}), found["library"])
+        raise missing_library(found["path"] or folder, found["library"], version)
     if found["problem"] is not None:
         raise ModelFileError(found["path"] or folder, found["problem"])
 

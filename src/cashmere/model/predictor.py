@@ -20,7 +20,7 @@ from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.caller import level_of_caller
 from cashmere.base.cores import available_cores
 from cashmere.base.remote import is_url
-from cashmere.base.shared_libraries import how_to_install
+from cashmere.base.shared_libraries import missing_library
 from cashmere.base.sklearn_settings import with_default_sklearn
 from cashmere.base.text import counted
 from cashmere.base.threads import one_openmp_thread
@@ -507,8 +507,7 @@ class Predictor:
             )
         except MissingLibraryError as error:
             version = version_in(manifest.get("versions", {}), error.library)
-            advice = how_to_install(error.library)
-            raise MissingLibraryError(error.path, error.library, version, advice=advice) from error
+            raise missing_library(error.path, error.library, version) from error
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."
             raise ModelFileError(path / "manifest.json", text) from error
