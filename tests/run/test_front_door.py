@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -405,17 +406,23 @@ def test_the_summary_names_algorithms_that_cannot_be_loaded(tmp_path):
     def without_openmp(values, context):
         raise OSError("libgomp.so.1: cannot open shared object file: No such file or directory")
 
+    def without_sense(values, context):
+        raise ValueError("no sense")
+
     def space(profile):
         whole = make_space("default", profile).restricted_to(["logistic_regression", "lightgbm", "mlp"])
-        broken = [replace(a, build=without_openmp) if a.name == "lightgbm" else a for a in whole.algorithms]
+        builds = {"lightgbm": without_openmp, "mlp": without_sense}
+        broken = [replace(a, build=builds.get(a.name, a.build)) for a in whole.algorithms]
         return replace(whole, algorithms=tuple(broken))
 
     X, y = load_iris(return_X_y=True, as_frame=True)
-    settings = RunSettings(budget=Budget(trials=6), space=space, resampling="holdout", isolation="none")
+    settings = RunSettings(budget=Budget(trials=9), space=space, resampling="holdout", isolation="none")
     finished = fit_run(tmp_path / "run", X, y, settings)
-    n_failed = len(finished.study.history.failures)
-    assert n_failed > 1
+    failed = Counter(o.trial.configuration["algorithm"] for o in finished.study.history.failures)
+    assert min(failed["lightgbm"], failed["mlp"]) > 1
     assert (
-        f"Note: each of the {n_failed} trials of lightgbm failed: OSError: libgomp.so.1: cannot open shared object "
-        "file: No such file or directory. Install it with the package manager of the system: `apt-get install libgomp1`"
+        f"Note: each of the {failed['lightgbm']} trials of lightgbm failed: OSError: libgomp.so.1: cannot open shared "
+        "object file: No such file or directory. Install it with the package manager of the system: `apt-get install "
+        "libgomp1`"
     ) in finished.summary()
+    assert f"Note: each of the {failed['mlp']} trials of mlp failed: ValueError: no sense.\n" in finished.summary()

@@ -223,15 +223,17 @@ class FinishedRun:
         by_name: dict[str, list[Observation]] = {}
         for observation in self.study.history:
             by_name.setdefault(algorithm_of(observation), []).append(observation)
-        failing = {name: text for name, of in by_name.items() if (text := _same_exception(of)) is not None}
-        if not failing:
-            return ""
-        (name, text), *others = failing.items()
-        shared = missing_shared_library(text)
-        advice = "" if shared is None else f" {how_to_install(shared)}"
-        more = f" (and those of {', '.join(other for other, _ in others[:_NAMED])})" if others else ""
-        text = clean_text(text, _REASON_LIMIT).rstrip(".")
-        return f"Note: each of the {len(by_name[name])} trials of {name}{more} failed: {text}.{advice}\n"
+        by_text: dict[str, list[str]] = {}
+        for name, of in by_name.items():
+            if (text := _same_exception(of)) is not None:
+                by_text.setdefault(text, []).append(name)
+        lines = []
+        for text, names in by_text.items():
+            shared = missing_shared_library(text)
+            advice = "" if shared is None else f" {how_to_install(shared)}"
+            what = f"each of the {sum(len(by_name[name]) for name in names)} trials of {', '.join(names)}"
+            lines.append(f"Note: {what} failed: {clean_text(text, _REASON_LIMIT).rstrip('.')}.{advice}\n")
+        return "".join(lines)
 
     def _newest_line(self) -> str:
         if not self.n_newest:
