@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,7 @@ from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.space import BuildContext, make_space
 from cashmere.space.path import PathData
-from cashmere.space.paths.leaf_weights import weight_of_effective_row
+from cashmere.space.paths.leaf_weights import least_leaf_weight, weight_of_effective_row
 
 TASK, N_ROWS, N_ROUNDS = TaskType.REGRESSION, 2000, 50
 
@@ -32,6 +35,13 @@ def test_weight_is_the_second_derivative_at_the_mean_for_each_effective_row(powe
     second = (after - 2 * at + before) / step**2
     expected = second / len(y) * np.average(y**2, weights=w) / np.average(y, weights=w) ** 2
     assert weight_of_effective_row(y, w, power) == pytest.approx(expected, rel=1e-3)
+
+
+def test_zeros_alone_need_no_least_weight():
+    learner, X = SimpleNamespace(objective="gamma"), np.zeros((3, 1))
+    data = PathData(X=X, y=X[:, 0], weight=None, unseen=X, n_classes=1, categorical=X[0] > 0, n_threads=1)
+    assert least_leaf_weight(learner, data) is None
+    assert least_leaf_weight(learner, replace(data, y=X[:, 0] + 2)) == 5
 
 
 @pytest.mark.parametrize("algorithm", ["lightgbm", "xgboost"])

@@ -45,6 +45,8 @@ def least_leaf_weight(learner: Any, data: PathData) -> float | None:
         power = float(learner.get_params()["tweedie_variance_power"])
     else:
         return None
+    if not np.any(data.y):  # a fold may lack the few positive targets, and then there is nothing to learn
+        return None
     return _EFFECTIVE_ROWS * weight_of_effective_row(data.y, data.weight, power)
 
 
