@@ -209,8 +209,9 @@ def score_table(
     members = {number: _normalised(each) for number, each in outputs.items()}
     combined = _normalised(predictor.combine(list(outputs.values())))
     counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+    scored = codes[counted]
     for metric in used:
-        check_range(metric, codes[counted])
+        check_range(metric, scored)
 
     def losses(
         predictions: AnyArray, rows: IntArray, of: Callable[..., float] = _loss, deciding: Predictor = predictor
@@ -311,7 +312,7 @@ def score_table(
         subgroups=subgroups,
         covered=covered,
         means=means(counted),
-        decisions=_decisions(predictor, codes[counted], combined[counted]),
+        decisions=_decisions(predictor, scored, combined[counted]),
         compared=compared,
     )
 
