@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -61,7 +62,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         preset: str = "balanced",
-        budget: str | float | None = None,
+        budget: str | float | timedelta | None = None,
         metric: Any = None,
         strategy: Any = "optdivbo",
         space: Any = "default",
@@ -409,7 +410,7 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     ----------
     preset : {"balanced", "fast", "best", "small"}
         Sets the defaults of `budget`, `max_latency` and `repeats` (docs/running.md#presets).
-    budget : str or float, optional
+    budget : str, float or timedelta, optional
         Wall-clock time of `fit` (``"10m"``, ``"90s"``, a number of seconds), a number of trials (``"250trials"``), or
         both; by default that of the preset, which is ten minutes for ``"balanced"``.
     metric : str or callable, optional

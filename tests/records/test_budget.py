@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from cashmere.records.budget import Budget, Deadline, parse_memory_mib, parse_se
         (0.5, 0.5, None),
         (np.int64(60), 60, None),
         (np.float32(0.5), 0.5, None),
+        (timedelta(minutes=2), 120, None),
     ],
 )
 def test_budget_is_understood(text, seconds, trials):
@@ -37,6 +39,7 @@ def test_budget_is_understood(text, seconds, trials):
     "text",
     [
         "",
+        timedelta(0),
         "-5m",
         "0s",
         "0trials",

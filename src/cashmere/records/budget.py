@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from numbers import Real
 
 from cashmere.exceptions import InvalidParameterError
@@ -14,8 +15,8 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|ms|s|m|h|d|w)")
 _TRIALS = re.compile(r"(\d+)\s*trials?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[kmgt]i?)?b|[kmgt]i?)")
 _EXPECTED = (
-    "a positive time such as '90s', '10m' or '1h30m' (in Python, also a number of seconds), a number of trials such as "
-    "'250trials', or one of each ('10m,250trials')"
+    "a positive time such as '90s', '10m' or '1h30m' (in Python, also seconds or a timedelta), a number of trials such "
+    "as '250trials', or one of each ('10m,250trials')"
 )
 
 
@@ -50,7 +51,7 @@ class Budget:
             raise InvalidParameterError("budget", f"{self.trials}trials", _EXPECTED)
 
     @classmethod
-    def parse(cls, text: str | float | Budget) -> Budget:
+    def parse(cls, text: str | float | timedelta | Budget) -> Budget:
         """Read a budget; a bare number means seconds.
 
         Raises
@@ -60,6 +61,8 @@ class Budget:
         """
         if isinstance(text, Budget):
             return text
+        if isinstance(text, timedelta):
+            return cls(seconds=text.total_seconds())
         if isinstance(text, bool) or not isinstance(text, str | Real):
             raise InvalidParameterError("budget", text, _EXPECTED)
         if not isinstance(text, str):
@@ -86,8 +89,8 @@ class Budget:
         return ",".join(parts + ([] if self.trials is None else [f"{self.trials}trials"]))
 
 
-def parse_seconds(text: str | float, parameter: str) -> float:
-    """Read a duration such as ``60s``, ``10m``, ``1h30m`` or a number of seconds.
+def parse_seconds(text: str | float | timedelta, parameter: str) -> float:
+    """Read a duration such as ``60s``, ``10m``, ``1h30m``, a number of seconds or a `timedelta`.
 
     Raises
     ------
@@ -97,6 +100,8 @@ def parse_seconds(text: str | float, parameter: str) -> float:
     expected = "a positive time such as '5ms', '60s' or '1h30m'"
     if isinstance(text, Real) and not isinstance(text, bool):
         seconds = float(text)
+    elif isinstance(text, timedelta):
+        seconds = text.total_seconds()
     elif isinstance(text, str) and text.strip() and _TIME.sub("", text.strip().lower()).strip() == "":
         seconds = sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(text.strip().lower()))
     else:
