@@ -23,7 +23,7 @@ def definitions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
         if (
             isinstance(node, ast.FunctionDef | ast.ClassDef)
             and not node.name.startswith("__")
-            and node.name not in ("forward", "do_GET", "log_message", "_load_pyfunc", "_make_estimator")
+            and node.name not in ("forward", "do_GET", "log_message", "_load_pyfunc", "_make_estimator", "_repr_html_")
         ):
             decorators = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
             if not any(name.endswith(("command", "callback", "register")) for name in decorators):

@@ -180,6 +180,18 @@ def test_subgroups_are_scored_one_by_one(rare):
     assert one["predicted"].iloc[0] == pytest.approx(predicted, rel=1e-5)
 
 
+def test_scores_are_shown_as_tables(rare):
+    X, y = rows(400, 15)
+    scores = rare.score_table(X, y, by=np.where(X["a"] > 0, "<b>", "<i>"))
+    text, page = str(scores), scores._repr_html_()
+    assert repr(scores).startswith("TableScores(400 rows, f1 0.")
+    for part in (text, page):
+        assert all(title in part for title in ("Ensemble and members", "Decisions", "Subgroups"))
+        assert "Compared" not in part
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+
+
 def test_subgroups_may_be_undefined_for_a_metric_and_are_weighted(rare):
     X, y = rows(100, 14)
     weight = np.r_[np.ones(60), np.zeros(40)]

@@ -62,6 +62,12 @@ def test_leaks_are_named_first(found):
     assert "known only after the target" in found.findings[0].sentence
 
 
+def test_notebooks_show_findings_and_columns(found):
+    page = found._repr_html_()
+    assert all(f"<li>{finding.kind}: " in page for finding in found.findings)
+    assert "<td>fine</td>" in page
+
+
 def test_dropped_converted_and_unread_columns_are_reported(found):
     assert columns_of(found, FindingKind.DROPPED) == {("country",), ("copy of age",), ("ticket",), ("nothing",)}
     assert columns_of(found, FindingKind.CONVERTED) == {("price",), ("day",)}

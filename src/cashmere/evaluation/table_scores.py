@@ -14,6 +14,7 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.caller import level_of_caller
+from cashmere.base.text import counted
 from cashmere.data.labels import label_text
 from cashmere.data.reading import take_column
 from cashmere.data.row_order import row_order_hint
@@ -53,9 +54,11 @@ _MISSING = "missing"
 _NO_MEANS = {"observed": np.nan, "predicted": np.nan}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TableScores:
     """Scores of an ensemble and of its members on the rows of a table.
+
+    A notebook shows all of them as tables, ``print`` as text.
 
     Attributes
     ----------
@@ -97,6 +100,29 @@ class TableScores:
     means: dict[str, float] | None = None
     decisions: dict[str, Any] | None = None
     compared: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        first = self.intervals.iloc[0]
+        return f"TableScores({counted(self.n_rows, 'row')}, {first['metric']} {first['score']:.5g})"
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"{title}\n{frame.to_string(index=False, na_rep='')}" for title, frame in self._titled())
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{title}</p>{frame.to_html(index=False, na_rep='')}" for title, frame in self._titled())
+
+    def _titled(self) -> list[tuple[str, pd.DataFrame]]:
+        """Return every part that there is, with a title."""
+        parts = {
+            f"Ensemble, {counted(self.n_rows, 'row')}, with intervals of 95 %": self.intervals,
+            "Ensemble and members": self.models,
+            "Means of target and predictions": None if self.means is None else pd.DataFrame([self.means]),
+            "Decisions": None if self.decisions is None else pd.DataFrame([self.decisions]),
+            "Subgroups": self.subgroups,
+            "Intervals and sets of classes": self.covered,
+            "Compared with the other model": self.compared,
+        }
+        return [(title, frame) for title, frame in parts.items() if frame is not None]
 
 
 def score_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,10 @@ class TableInspection:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.summary().splitlines())
+        return f"<ul>{lines}</ul>{self.frame().to_html(index=False, na_rep='')}"
 
 
 def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: Any = None) -> TableInspection:
