@@ -30,6 +30,7 @@ from ConfigSpace.types import NotSet
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import InvalidParameterError, MetricError, SpaceError, UnknownNameError
 from cashmere.space.component import EXTRAS, Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
+from cashmere.space.narrowing import check_range, narrowed
 from cashmere.space.path import PathParameter
 from cashmere.space.splitting.group_trees import group_meta
 
@@ -371,6 +372,40 @@ class Space:
         if not wanted:
             raise InvalidParameterError("algorithms", wanted, f"one or more of {', '.join(map(repr, known))}")
         return dataclasses.replace(self, algorithms=tuple(a for a in self.algorithms if a.name in wanted))
+
+    def narrowed_to(self, ranges: Mapping[str, Sequence[Any]]) -> Space:
+        """Return a space in which some hyper-parameters have narrower ranges.
+
+        A default outside its new range becomes the nearest number, or the first choice; variants outside are left out.
+
+        Parameters
+        ----------
+        ranges : mapping of str to sequence
+            For names such as ``"lightgbm:num_leaves"``, the lowest and the highest number, or a list of choices.
+
+        Raises
+        ------
+        UnknownNameError
+            If a component of this space has no hyper-parameter of that name.
+        InvalidParameterError
+            If a range does not lie within the present one, or other hyper-parameters depend on this one.
+        """
+        components: list[Component] = [*self.algorithms, *(o for choices in self.operators.values() for o in choices)]
+        subspaces = {each.name: each.subspace(self.profile) for each in components}
+        known = [f"{name}:{hp.name}" for name, subspace in subspaces.items() for hp in subspace.hyperparameters]
+        of: dict[str, dict[str, Sequence[Any]]] = {}
+        for full_name, given in ranges.items():
+            if full_name not in known:
+                raise UnknownNameError("hyper-parameter", full_name, known)
+            component, name = full_name.split(":")
+            check_range(full_name, given, subspaces[component])
+            of.setdefault(component, {})[name] = given
+
+        def within(component: _C) -> _C:
+            return narrowed(component, of[component.name]) if component.name in of else component
+
+        operators = {step: tuple(map(within, choices)) for step, choices in self.operators.items()}
+        return dataclasses.replace(self, algorithms=tuple(map(within, self.algorithms)), operators=operators)
 
 
 def _reason(component: Component, profile: TaskProfile) -> str | None:
