@@ -854,4 +854,4 @@ def test_warnings_point_to_the_line_that_calls_fit(make):
     model = make(budget="1trial", isolation="none", resampling="holdout", space=linear_space)
     with pytest.warns(TargetWarning, match="The features contain the target") as found:
         model.fit(frame, frame[name])
-    assert [each.filename for each in found] == [__file__]
+    assert {each.filename for each in found} == {__file__}

@@ -65,7 +65,7 @@ class ColumnKindWarning(UserWarning):
 
 
 class TargetWarning(UserWarning):
-    """The target is among the features, or its classes look like numbers, dates, spellings of one, or missing ones."""
+    """The target, or what tells it, is among the features; or classes look like numbers, dates, or missing ones."""
 
 
 class UnknownValuesWarning(UserWarning):

@@ -209,7 +209,7 @@ def test_custom_metric_that_fails_for_some_predictions_is_named_with_the_algorit
         AutoRegressor(
             metric=logarithmic, budget="2trials", isolation="none", resampling="holdout", include=include
         ).fit(X, np.exp(2 * X["x0"]))
-    assert "(ValueError: negative predictions). Let the function" in str(told[0].message)
+    assert "(ValueError: negative predictions). Let the function" in str(told[-1].message)
 
 
 def test_interrupt_while_workers_start_leaves_no_run(tmp_path, monkeypatch):

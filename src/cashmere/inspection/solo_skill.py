@@ -11,6 +11,10 @@ from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.column_values import LARGEST
 from cashmere.data.task import TaskType
 
+PARTS = 3
+LEAST_ROWS = 30
+"""Folds into which rows are divided, and fewest rows on which skills are measured."""
+
 _MOST_CLASSES = 20
 """Rarer classes count as one."""
 
@@ -48,6 +52,19 @@ def target_matrix(y: AnyArray, task_type: TaskType) -> Float64:
     others = ~np.isin(y, shown)
     targets = (y[:, None] == shown).astype(np.float64)
     return np.column_stack([targets, others]) if others.any() else targets
+
+
+def draw_rows(y: AnyArray, n_rows: int, task_type: TaskType, rng: np.random.Generator) -> IntArray:
+    """Sample row numbers, ascending; each class gets its share, but at least ten rows per part if it has them."""
+    if n_rows >= len(y):
+        return np.arange(len(y))
+    shuffled = rng.permutation(len(y))
+    if not task_type.is_classification:
+        return np.sort(shuffled[:n_rows])
+    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    groups = np.split(by_class, np.cumsum(np.unique(y, return_counts=True)[1])[:-1])
+    kept = [group[: max(round(n_rows * len(group) / len(y)), 10 * PARTS)] for group in groups]
+    return np.sort(np.concatenate(kept))
 
 
 def solo_skill(values: FloatArray, targets: FloatArray, part: IntArray, *, n_levels: int = 0) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.arrays import AnyArray
 from cashmere.base.cores import default_workers
 from cashmere.base.text import counted
 from cashmere.data.column import Column, ColumnKind
@@ -28,10 +28,8 @@ from cashmere.data.task import TaskType
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
-from cashmere.inspection.solo_skill import solo_skill, target_matrix
-
-ALONE = 0.95
-"""Skill from which a column is suspected of leaking the target."""
+from cashmere.inspection.leak_hint import ALONE
+from cashmere.inspection.solo_skill import LEAST_ROWS, PARTS, draw_rows, solo_skill, target_matrix
 
 _DRIFTED = 0.05
 """Skill in telling new rows from those of the table from which a column is named."""
@@ -39,10 +37,6 @@ _DRIFTED = 0.05
 _CELLS_JUDGED = 2_000_000
 _ROWS_JUDGED = 10_000
 """Most cells and most rows on which skills are measured; rows of larger tables are sampled."""
-
-_PARTS = 3
-_LEAST_ROWS = 30
-"""Fewest rows on which skills are measured."""
 
 _ROWS_PER_LEVEL = 5
 """On average; with fewer, little is learned about most levels."""
@@ -259,13 +253,13 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
 def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, float]:
     """Return the skill of each used column except texts; for a date, that of its best part."""
     n_columns = coded.values.shape[1]
-    if len(coded) < _LEAST_ROWS or n_columns == 0:
+    if len(coded) < LEAST_ROWS or n_columns == 0:
         return {}
     rng = np.random.default_rng(0)
-    n_rows = min(len(coded), max(_LEAST_ROWS * _PARTS, min(_ROWS_JUDGED, _CELLS_JUDGED // n_columns)))
-    rows = _drawn(y, n_rows, task_type, rng)
+    n_rows = min(len(coded), max(LEAST_ROWS * PARTS, min(_ROWS_JUDGED, _CELLS_JUDGED // n_columns)))
+    rows = draw_rows(y, n_rows, task_type, rng)
     targets = target_matrix(y[rows], task_type)
-    part = rng.permutation(len(rows)) % _PARTS
+    part = rng.permutation(len(rows)) % PARTS
     skills: dict[str, float] = {}
     for position, column in enumerate(coded.schema.value_columns):
         n_levels = int(coded.n_levels[position])
@@ -294,19 +288,6 @@ def _about_drift(drifts: dict[str, float]) -> list[Finding]:
         "much where predictions depend on it. Leave out (--ignore) what only tells the time or the source of a row."
     )
     return [Finding(kind=FindingKind.DRIFT, columns=tuple(drifted), sentence=sentence)]
-
-
-def _drawn(y: AnyArray, n_rows: int, task_type: TaskType, rng: np.random.Generator) -> IntArray:
-    """Sample row numbers, ascending; each class gets its share, but at least ten rows per part if it has them."""
-    if n_rows >= len(y):
-        return np.arange(len(y))
-    shuffled = rng.permutation(len(y))
-    if not task_type.is_classification:
-        return np.sort(shuffled[:n_rows])
-    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
-    groups = np.split(by_class, np.cumsum(np.unique(y, return_counts=True)[1])[:-1])
-    kept = [group[: max(round(n_rows * len(group) / len(y)), 10 * _PARTS)] for group in groups]
-    return np.sort(np.concatenate(kept))
 
 
 def _facts(column: Column, series: pd.Series[Any], skill: float | None, drift: float | None) -> ColumnFacts:

@@ -73,6 +73,7 @@ from cashmere.exceptions import (
     UnknownValuesWarning,
 )
 from cashmere.export.inputs import check_columns_convert
+from cashmere.inspection.leak_hint import leak_hint
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
 from cashmere.metalearning.opening import Opening, shipped_opening
 from cashmere.protocols import MetricCheck, Strategy, TableAware
@@ -303,6 +304,7 @@ class RunDirectory:
                 tell(UnknownValuesWarning, recoded_columns_hint(earlier, schema))
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
             tell(ColumnKindWarning, placeholder_hint(coded))
+            tell(TargetWarning, leak_hint(coded, canonical.y, target.task_type))
             if not own_splitter and (structure is None or is_in_time(structure)):
                 tell(RowStructureWarning, structure_hint(coded, in_time=structure is not None))
             tell(RowStructureWarning, alike_groups_hint(structure))
