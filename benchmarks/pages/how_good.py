@@ -59,6 +59,7 @@ def statements() -> Iterator[Statement]:
     yield from _lightgbm()
     yield match.summary()
     yield match.seeds_summary()
+    yield match.further_summary()
     yield match.five_minutes_summary()
     yield match.others_summary()
     yield from _parts()

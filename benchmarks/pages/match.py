@@ -29,6 +29,9 @@ NAMES = {
 
 PEERS = (OURS, *NAMES)
 AUTOGLUON = ("autogluon", "autogluon_torch")
+FURTHER = {"autogluon_portfolio": "AutoGluon's portfolio", "optuna_lightgbm": "Optuna with LightGBM", "mljar": "mljar"}
+"""Peers that have run with the first seed only, and what the pages call them."""
+
 LONGER_PEERS = (OURS, "autogluon")
 """Peers that have run on the slower machine, and on other tables than those of the match."""
 
@@ -199,6 +202,7 @@ def parts() -> Iterator[Statement | Body]:
     )
     yield from _second_parts()
     yield from _third_parts()
+    yield from _further_parts()
     yield from _five_minutes_parts()
     yield _table("data set, 1,800 s", _losses("peers.jsonl", HALF_HOUR_PEERS, 1800.0))
     yield from _haste_parts()
@@ -278,6 +282,37 @@ def _third_parts() -> Iterator[Statement | Body]:
         "lower than AutoGluon's in {autogluon}, than that of AutoGluon with torch in {autogluon_torch}, and than the "
         "best of the others in {wins}, by {median:.1f} % in the median of all.",
         values={**_standing(every), **_against_best(every)},
+    )
+
+
+def further_summary() -> Statement:
+    """Return what docs/how_good.md says about the peers of the first seed only."""
+    losses = _losses("peers.jsonl", (OURS, *FURTHER))
+    shown = ", ".join(f"{name} on {{{peer}}}" for peer, name in FURTHER.items()).replace("}", "} of {n}", 1)
+    return Statement(
+        text=f"lower loss than {shown}; one seed",
+        values={"n": len(losses), **{peer: int(_is_better(losses[OURS], losses[peer]).sum()) for peer in FURTHER}},
+    )
+
+
+def _further_parts() -> Iterator[Statement | Body]:
+    """Yield the parts on the peers of the first seed only."""
+    losses = _losses("peers.jsonl", (OURS, *FURTHER))
+    yield _table("data set, further systems", losses)
+    every = _losses("peers.jsonl", (*PEERS, *FURTHER))
+    ranks = dict(zip(every, statistics.rank_methods(every).mean(axis=0), strict=True))
+    others = {peer: rank for peer, rank in ranks.items() if peer != OURS}
+    of_best = every[OURS] / every[list(others)].min(axis=1)
+    yield Statement(
+        text="Among all {peers:word} systems of the first seed, its average rank is {rank:.2f}, the next one "
+        "{next:.2f}, and its loss is the lowest on {wins} of {n} tables.",
+        values={
+            "peers": len(ranks),
+            "rank": ranks[OURS],
+            "next": min(others.values()),
+            "wins": int((of_best < 1).sum()),
+            "n": len(every),
+        },
     )
 
 

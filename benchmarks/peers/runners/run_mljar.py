@@ -10,8 +10,6 @@ import time
 from exchange import folder_bytes, read_task, write_predictions
 from supervised.automl import AutoML
 
-KINDS = {"binary": "binary_classification", "multiclass": "multiclass_classification", "regression": "regression"}
-
 if __name__ == "__main__":
     task = read_task()
     start = time.monotonic()
@@ -30,12 +28,16 @@ if __name__ == "__main__":
     )
     model.fit(task.X, task.y)
     fit_seconds = time.monotonic() - start
-    predictions = model.predict_proba(task.X_test) if task.is_classification else model.predict(task.X_test)
+    if task.is_classification:  # mljar sorts classes that look like numbers as numbers: only the names of columns tell
+        predictions = model.predict_all(task.X_test).drop(columns="label")
+        predictions.columns = predictions.columns.str.removeprefix("prediction_")
+    else:
+        predictions = model.predict(task.X_test)
     predict_seconds = time.monotonic() - start - fit_seconds
     write_predictions(
         task,
         predictions,
-        sorted(task.y.unique()) if task.is_classification else None,
+        predictions.columns if task.is_classification else None,
         fit_seconds=fit_seconds,
         predict_seconds=predict_seconds,
         model_bytes=folder_bytes(task.folder / "mljar"),
