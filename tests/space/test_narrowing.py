@@ -22,7 +22,7 @@ from sklearn.dummy import DummyClassifier
 
 from cashmere import AutoClassifier
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import InvalidParameterError, SpaceError, UnknownNameError
 from cashmere.metalearning.opening import shipped_opening
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 
@@ -129,6 +129,14 @@ def test_unknown_names_are_refused():
         make().narrowed_to({"plain:rat": (0.1, 0.2)})
     with pytest.raises(UnknownNameError):
         make().narrowed_to({"plain:encoding": ["ordinal"]})
+
+
+def test_components_that_were_left_out_are_named_with_the_reason():
+    absent = replace(PLAIN, name="absent", requires=("no_such_module",))
+    with pytest.raises(SpaceError, match="'absent' cannot be narrowed here: it needs a package"):
+        make(algorithms=(PLAIN, absent)).narrowed_to({"absent:rate": (0.1, 0.2)})
+    with pytest.raises(InvalidParameterError, match="a mapping"):
+        make().narrowed_to([("plain:rate", (0.1, 0.2))])
 
 
 def test_constants_cannot_be_narrowed():

@@ -387,6 +387,8 @@ class Space:
         ------
         UnknownNameError
             If a component of this space has no hyper-parameter of that name.
+        SpaceError
+            If the component was left out; the message says why.
         InvalidParameterError
             If a range does not lie within the present one, or other hyper-parameters depend on this one.
         """
@@ -394,10 +396,16 @@ class Space:
         subspaces = {each.name: each.subspace(self.profile) for each in components}
         known = [f"{name}:{hp.name}" for name, subspace in subspaces.items() for hp in subspace.hyperparameters]
         of: dict[str, dict[str, Sequence[Any]]] = {}
+        if not isinstance(ranges, Mapping):
+            raise InvalidParameterError("ranges", ranges, "a mapping such as {'lightgbm:num_leaves': (4, 15)}")
         for full_name, given in ranges.items():
+            component, _, name = str(full_name).partition(":")
+            if component in self.left_out:
+                raise SpaceError(
+                    f"{component!r} cannot be narrowed here: it {self.left_out[component]}.", item=component
+                )
             if full_name not in known:
                 raise UnknownNameError("hyper-parameter", full_name, known)
-            component, name = full_name.split(":")
             check_range(full_name, given, subspaces[component])
             of.setdefault(component, {})[name] = given
 
