@@ -42,6 +42,19 @@ def test_a_leak_of_a_rare_class_is_named(rng):
     assert "'fee'" in leak_hint(table, y, TaskType.BINARY)
 
 
+def test_a_flag_that_is_sometimes_wrong_is_named(rng):
+    y = rng.integers(0, 2, 2000)
+    flag = np.where(rng.random(2000) < 0.01, 1 - y, y)
+    assert "predicts the target nearly alone" in leak_hint(coded(a=rng.normal(size=2000), b=flag), y, TaskType.BINARY)
+
+
+def test_a_flag_of_most_of_a_rare_class_is_named(rng):
+    y = (rng.random(4000) < 0.02).astype(int)
+    dispute = y * (rng.random(4000) < 0.75)
+    table = coded(a=rng.normal(size=4000), dispute=dispute)
+    assert "'dispute' predicts much of a rare class alone" in leak_hint(table, y, TaskType.BINARY)
+
+
 def test_honest_columns_are_not_named(rng):
     a, b = rng.normal(size=(2, N))
     y = (a + b > 0).astype(int)  # both together predict well, neither does alone

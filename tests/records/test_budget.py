@@ -29,6 +29,7 @@ from cashmere.records.budget import Budget, Deadline, parse_memory_mib, parse_se
         (np.int64(60), 60, None),
         (np.float32(0.5), 0.5, None),
         (timedelta(minutes=2), 120, None),
+        (np.timedelta64(2, "m"), 120, None),
     ],
 )
 def test_budget_is_understood(text, seconds, trials):
@@ -40,6 +41,7 @@ def test_budget_is_understood(text, seconds, trials):
     [
         "",
         timedelta(0),
+        np.timedelta64("NaT"),
         "-5m",
         "0s",
         "0trials",

@@ -40,7 +40,7 @@ def check_columns_convert(schema: TableSchema) -> None:
     if not schema.used:
         reasons["the table"] = "has no column that is used"
     if reasons:
-        raise ConversionError(reasons, "Leave out or rename such columns.")
+        raise ConversionError(reasons, "Fit again without such columns, or give them a name.")
 
 
 def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:

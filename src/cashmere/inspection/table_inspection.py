@@ -28,7 +28,7 @@ from cashmere.data.task import TaskType
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
-from cashmere.inspection.leak_hint import ALONE
+from cashmere.inspection.leak_hint import RARE_SHARE, suspicion
 from cashmere.inspection.solo_skill import LEAST_ROWS, PARTS, draw_rows, solo_skill, target_matrix
 
 _DRIFTED = 0.05
@@ -44,12 +44,6 @@ _ROWS_PER_LEVEL = 5
 _LEAST_LEVELS = 50
 _RARE_ROWS = 10
 """With fewer rows of a class, each fold holds one or two."""
-
-_ALONE_FOR_RARE = 0.5
-"""Skill from which a column seems to know a rare class: honest columns explain little of so few rows."""
-
-_RARE_SHARE = 0.05
-"""If a class has a smaller share of the rows, a model that never predicts it seems good."""
 
 _COPIES_SHARE = 0.01
 _READ_AS = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATE: "dates", ColumnKind.BOOLEAN: "truth values"}
@@ -343,12 +337,12 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
 
 def _has_rare_class(classes: dict[Any, int]) -> bool:
     """Return whether one of two classes is rare."""
-    return len(classes) == 2 and min(classes.values()) < _RARE_SHARE * sum(classes.values())
+    return len(classes) == 2 and min(classes.values()) < RARE_SHARE * sum(classes.values())
 
 
 def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, for_rare: bool) -> list[Finding]:
     findings = []
-    alone, predicted = (_ALONE_FOR_RARE, "much of a rare class") if for_rare else (ALONE, "the target nearly")
+    alone, predicted = suspicion(for_rare=for_rare)
     strong = sorted((c for c in columns if (c.skill or 0.0) >= alone), key=lambda c: -(c.skill or 0.0))
     dated = [c for c in strong if c.kind is ColumnKind.DATE]
     for suspects, why in (

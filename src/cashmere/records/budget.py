@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from numbers import Real
 
+import numpy as np
+
 from cashmere.exceptions import InvalidParameterError
 
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -51,7 +53,7 @@ class Budget:
             raise InvalidParameterError("budget", f"{self.trials}trials", _EXPECTED)
 
     @classmethod
-    def parse(cls, text: str | float | timedelta | Budget) -> Budget:
+    def parse(cls, text: str | float | timedelta | np.timedelta64 | Budget) -> Budget:
         """Read a budget; a bare number means seconds.
 
         Raises
@@ -61,8 +63,8 @@ class Budget:
         """
         if isinstance(text, Budget):
             return text
-        if isinstance(text, timedelta):
-            return cls(seconds=text.total_seconds())
+        if isinstance(text, timedelta | np.timedelta64):
+            return cls(seconds=_in_seconds(text))
         if isinstance(text, bool) or not isinstance(text, str | Real):
             raise InvalidParameterError("budget", text, _EXPECTED)
         if not isinstance(text, str):
@@ -89,7 +91,7 @@ class Budget:
         return ",".join(parts + ([] if self.trials is None else [f"{self.trials}trials"]))
 
 
-def parse_seconds(text: str | float | timedelta, parameter: str) -> float:
+def parse_seconds(text: str | float | timedelta | np.timedelta64, parameter: str) -> float:
     """Read a duration such as ``60s``, ``10m``, ``1h30m``, a number of seconds or a `timedelta`.
 
     Raises
@@ -98,10 +100,10 @@ def parse_seconds(text: str | float | timedelta, parameter: str) -> float:
         If it is not a positive duration.
     """
     expected = "a positive time such as '5ms', '60s' or '1h30m'"
-    if isinstance(text, Real) and not isinstance(text, bool):
+    if isinstance(text, timedelta | np.timedelta64):  # before numbers: numpy's is one
+        seconds = _in_seconds(text)
+    elif isinstance(text, Real) and not isinstance(text, bool):
         seconds = float(text)
-    elif isinstance(text, timedelta):
-        seconds = text.total_seconds()
     elif isinstance(text, str) and text.strip() and _TIME.sub("", text.strip().lower()).strip() == "":
         seconds = sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(text.strip().lower()))
     else:
@@ -109,6 +111,10 @@ def parse_seconds(text: str | float | timedelta, parameter: str) -> float:
     if not 0 < seconds < float("inf"):
         raise InvalidParameterError(parameter, text, expected)
     return seconds
+
+
+def _in_seconds(length: timedelta | np.timedelta64) -> float:
+    return float(np.timedelta64(length) / np.timedelta64(1, "s"))
 
 
 def parse_memory_mib(text: str | float, parameter: str = "memory") -> float:

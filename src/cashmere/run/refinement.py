@@ -232,17 +232,18 @@ class _Bounds:
     def in_time(self, seconds: float) -> bool:
         return self.seconds is None or seconds <= self.seconds
 
-    def refusal(self, costs: Sequence[tuple[float, float]]) -> InvalidParameterError:
+    def refusal(self, costs: Sequence[tuple[float, float]], *, refit: bool) -> InvalidParameterError:
         """Return the error for bounds that no ensemble keeps, given the seconds and bytes of each."""
+        advice = "" if refit else "With a refit (refit=True, --refit), members have one model instead of one per fold."
         small = [n_bytes for seconds, n_bytes in costs if self.in_time(seconds)]
         if small:
             with_latency = "" if self.seconds is None else f" that keeps max_latency={self.given['max_latency']!r}"
             least = f"at least {_MORE * min(small) / 1e6:.3g}MB, the size of the smallest ensemble{with_latency}"
-            return InvalidParameterError("max_size", self.given["max_size"], least)
+            return InvalidParameterError("max_size", self.given["max_size"], least, advice)
         least = (
             f"at least {_MORE * 1000 * min(seconds for seconds, _ in costs):.3g}ms, which the fastest ensemble takes"
         )
-        return InvalidParameterError("max_latency", self.given["max_latency"], least)
+        return InvalidParameterError("max_latency", self.given["max_latency"], least, advice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,7 +424,7 @@ class _Refinement:
         if not within:
             row, size = self.trials.row, self.trials.size
             singles = [[number] for number in self.trials.numbers]
-            raise bounds.refusal([(row.of(n) if row else 0.0, size.of(n)) for n in singles])
+            raise bounds.refusal([(row.of(n) if row else 0.0, size.of(n)) for n in singles], refit=self._refit)
         measured = []
         for point in within:
             after = self._save(point)
@@ -434,7 +435,7 @@ class _Refinement:
         for path in self._model.folder.iterdir():
             path.unlink()
         self._model.folder.rmdir()
-        raise bounds.refusal(measured)
+        raise bounds.refusal(measured, refit=self._refit)
 
     def _save(self, point: _Point) -> dict[str, Any]:
         """Write the model of a point, load it as a user would, and measure it."""

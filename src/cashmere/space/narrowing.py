@@ -62,7 +62,7 @@ def check_range(full_name: str, given: Any, subspace: Subspace) -> None:
         if are_numbers and hp.lower <= items[0] < items[1] <= hp.upper:
             return
         kind = "whole numbers" if is_whole else "numbers"
-        expected = f"two {kind}, the lower one first, from {hp.lower:g} to {hp.upper:g}"
+        expected = f"two different {kind}, the lower one first, from {hp.lower:g} to {hp.upper:g}"
     else:
         expected = "a hyper-parameter with choices or with a uniform range"
     raise InvalidParameterError(full_name, given, expected)
