@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import TargetEncoder
 
+from cashmere.data import preparation
 from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.task import Encoding, TaskType
@@ -135,6 +136,19 @@ def test_strange_texts_are_harmless(texts):
     matrix = encoder.fit_transform(coded, np.zeros(4), REGRESSION, 0)
     assert np.isfinite(matrix).all()
     np.testing.assert_allclose(encoder.transform(coded), matrix)
+
+
+@pytest.mark.parametrize(("n_texts", "cells", "each"), [(1, 10**6, 150), (1, 30_000, 60), (2, 30_000, 30), (2, 0, 20)])
+def test_text_columns_share_the_components(n_texts, cells, each, monkeypatch):
+    monkeypatch.setattr(preparation, "_TEXT_COMPONENTS", (20, 150))
+    monkeypatch.setattr(preparation, "_TEXT_CELLS", cells)
+    n_rows = 500
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(400)])
+    frame = pd.DataFrame({f"t{k}": [" ".join(rng.choice(words, 9)) for _ in range(n_rows)] for k in range(n_texts)})
+    matrix, encoder, _ = encode(frame, ORDINAL)
+    assert matrix.shape == (n_rows, n_texts * each)
+    np.testing.assert_array_equal(encoder.transform(infer_schema(frame).code(frame)), matrix)
 
 
 @pytest.mark.parametrize("task_type", TaskType)

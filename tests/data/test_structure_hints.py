@@ -50,6 +50,11 @@ def test_repeated_identifiers_are_named(name, values):
     assert ("let it be categories (--categorical" in text) == are_numbers
 
 
+def test_columns_called_identifiers_are_suggested_before_others():
+    text = hint(subject=[f"c{i // 3}" for i in range(N)], customer_id=np.arange(N) // 4)
+    assert text.startswith("Columns 'customer_id', 'subject' hold identifiers") and "groups='customer_id'" in text
+
+
 def test_in_time_only_identifiers_are_named():
     days = pd.date_range("2024-01-01", periods=N)
     codes = [f"K{i // 4}.1" for i in range(N)]  # of a diagnosis, perhaps

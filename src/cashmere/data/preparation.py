@@ -26,7 +26,12 @@ _ONEHOT_LEVELS = 20
 """Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
 
 _INDICATOR_SHARE = 0.01
-_TEXT_COMPONENTS = 30
+_TEXT_COMPONENTS = (30, 300)
+_TEXT_CELLS = 1_500_000
+"""Fewest and most components of a text column, and how many cells those of all text columns together may have before
+each has the fewest. Decisive words are rare, so many components help; but boosters take as many times longer
+(docs/benchmarks.md#components-of-texts)."""
+
 _TEXT_TERMS = 10_000
 _CROSS_FIT = "5fold"
 
@@ -194,7 +199,7 @@ class FoldEncoder:
             for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
         ]
         if words_of is None:
-            self._fit_texts(texts, seed)
+            self._fit_texts(texts, seed, most=_most_components(len(texts), len(y)))
         else:
             self._vectorizers, self._reducers, self._n_components = copy.deepcopy(
                 (words_of._vectorizers, words_of._reducers, words_of._n_components)
@@ -293,7 +298,7 @@ class FoldEncoder:
             position = stop
         return MeansOfOthers(part=part, columns=tuple(columns))
 
-    def _fit_texts(self, texts: tuple[AnyArray, ...], seed: int) -> None:
+    def _fit_texts(self, texts: tuple[AnyArray, ...], seed: int, *, most: int) -> None:
         self._vectorizers, self._reducers, self._n_components = [], [], []
         if not texts:
             return
@@ -306,7 +311,7 @@ class FoldEncoder:
             n = 0
             with contextlib.suppress(ValueError):  # these training rows contain no words
                 terms = vectorizer.fit_transform(text)
-                n = min(_TEXT_COMPONENTS, *terms.shape) if terms.shape[1] > 1 else 0
+                n = min(most, *terms.shape) if terms.shape[1] > 1 else 0
             if n:
                 reducer.set_params(n_components=n)
                 with np.errstate(all="ignore"):  # explained variance of constant texts is 0 / 0
@@ -314,6 +319,12 @@ class FoldEncoder:
             self._vectorizers.append(vectorizer)
             self._reducers.append(reducer)
             self._n_components.append(n)
+
+
+def _most_components(n_texts: int, n_rows: int) -> int:
+    """Return the most components for each of some text columns."""
+    fewest, most = _TEXT_COMPONENTS
+    return min(max(_TEXT_CELLS // max(n_texts * n_rows, 1), fewest), most)
 
 
 def _medians(numbers: FloatArray, missing: BoolArray) -> Float64:

@@ -73,6 +73,7 @@ def structure_hint(coded: CodedTable, *, in_time: bool = False) -> str | None:
         if column.kind in (ColumnKind.CATEGORICAL, ColumnKind.NUMERIC)
         and _is_repeated_identifier(column, coded.values[:, position_of[column.name]], only_named=in_time)
     ]
+    identifiers.sort(key=lambda name: _IDENTIFIER_WORDS.isdisjoint(_words(name)))  # customer_id before subject
     numbers = [
         column.name
         for column in used
