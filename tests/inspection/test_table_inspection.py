@@ -342,6 +342,16 @@ def test_numbers_beyond_float32_are_inspected():
     ]
 
 
+def test_columns_that_only_new_rows_have_are_named():
+    table = pd.DataFrame({"a": np.arange(50.0) ** 2, "b": np.arange(50) % 7})
+    y = pd.Series(np.arange(50) % 2, name="late")
+    new = table.assign(channel="phone", late=y)
+    found = inspect_table(table, y, new_rows=new)
+    assert columns_of(found, FindingKind.DRIFT) == {("channel",)}
+    assert "Column 'channel' is only in the new rows" in found.summary()
+    assert not columns_of(inspect_table(table, y, new_rows=table), FindingKind.DRIFT)
+
+
 def test_new_rows_of_another_table_are_refused():
     with pytest.raises(SchemaError, match="lacks 1 column it had in training: 'b'"):
         inspect_table(pd.DataFrame({"a": range(50), "b": np.arange(50) ** 2}), new_rows=pd.DataFrame({"a": range(50)}))
@@ -357,6 +367,15 @@ def test_command_shows_drift(tmp_path):
     told = CliRunner().invoke(app, paths)
     assert told.exit_code == 0, told.output
     assert "drift" in told.output and "other new rows: Column 'a' tells new rows" in told.output
+
+
+def test_ignored_columns_and_the_target_may_be_in_the_new_file(tmp_path):
+    table = pd.DataFrame({"a": np.arange(50.0) ** 2, "b": np.arange(50) % 7, "note": "x", "y": np.arange(50) % 2})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    path = str(tmp_path / "table.csv")
+    result = CliRunner().invoke(app, ["inspect", path, "--target", "y", "--ignore", "note", "--new", path])
+    assert result.exit_code == 0
+    assert "only in the new rows" not in result.output
 
 
 def test_new_rows_are_read_like_the_table(tmp_path):

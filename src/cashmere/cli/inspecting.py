@@ -53,6 +53,8 @@ def inspect(
         for each in ignore or ():
             take_column(frame, each, "ignored column")
         later = None if new is None else read_table(new, schema=infer_schema(to_frame(frame)))
+        if later is not None:
+            later = later.drop(columns=[each for each in (target, *(ignore or ())) if each in later])
         found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value), new_rows=later)
         if output is not None:
             write_table(found.frame(), output)

@@ -187,7 +187,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     >>> [finding.columns for finding in found.findings if finding.kind.value == "other new rows"]
     [('size',)]
     """
-    frame = to_frame(X)
+    frame, target_name = to_frame(X), getattr(y, "name", None)
     findings: list[Finding] = []
     coding, codes = None, None
     if y is not None:
@@ -208,7 +208,9 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)
     drifts: dict[str, float] = {}
     if new_rows is not None:
-        later = schema.code(to_frame(new_rows, all_finite=False))
+        new_frame = to_frame(new_rows, all_finite=False)
+        findings += _about_new_columns(frame, new_frame, target=target_name)
+        later = schema.code(new_frame)
         drifts = _drifts(coded, later)
         if (unlike := far_values_hint(later)) is not None:
             findings.append(Finding(kind=FindingKind.DRIFT, sentence=unlike))
@@ -270,6 +272,17 @@ def _drifts(coded: CodedTable, new: CodedTable) -> dict[str, float]:
     )  # rows of a long table would only slow down
     both = CodedTable(values=np.concatenate([few.values, many.values]), texts=(), schema=coded.schema)
     return _skills(both, np.repeat([0, 1], [len(few), len(many)]), TaskType.BINARY)
+
+
+def _about_new_columns(frame: pd.DataFrame, new_frame: pd.DataFrame, *, target: object) -> list[Finding]:
+    added = tuple(str(name) for name in new_frame.columns if name not in frame.columns and name != target)
+    if not added or not has_labels(frame):
+        return []
+    sentence = (
+        f"{named(added)} {'is' if len(added) == 1 else 'are'} only in the new rows: a model of this table cannot use "
+        f"{'it' if len(added) == 1 else 'them'}."
+    )
+    return [Finding(kind=FindingKind.DRIFT, columns=added, sentence=sentence)]
 
 
 def _about_drift(drifts: dict[str, float]) -> list[Finding]:
