@@ -25,6 +25,14 @@ def hint(values) -> str | None:
     ("values", "words"),
     [
         (["3,14", "2,5", None, "7"], "numbers with commas, such as '3,14'.*decimal=','"),
+        (
+            ["1.234,50", "-", None, "7,25", "1234,5"],
+            r"numbers with commas, and points between thousands, such as '1.234,50'.*thousands='\.'",
+        ),
+        (
+            ["1.234.567", "12"],
+            r"numbers with commas, and points between thousands, such as '1.234.567'.*decimal=',', thousands='\.'",
+        ),
         (["1,234", "950", "2,345.5", "1"], "numbers with commas.*thousands=','"),
         ([f"{i},5" for i in range(100)], "numbers with commas"),  # an identifier, by its values alone
         (["12%", "7.5 %"], "numbers with % or a currency sign, such as '12%'.*remove"),

@@ -21,6 +21,7 @@ _SIGN = r"[%€$£¥]"
 _CURRENCY = r"(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|ZAR)"
 _GAP = "[ \u00a0\u2009\u202f'’]"
 _WITH_GAPS = rf"[+-]?[1-9][0-9]{{0,2}}(?:{_GAP}[0-9]{{3}})+(?:[.,][0-9]+)?"
+_WITH_POINTS = r"[+-]?[0-9]{1,3}(?:\.[0-9]{3})*(?:,[0-9]+)?"
 _DAY = r"[0-9]{1,2}"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?"
 _ISO_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -33,6 +34,12 @@ _SHORT_DAY = "|".join(_NUMBERS_OF_DAY.replace("MARK", mark) for mark in "./-") +
 """Days with years of two digits; of longer numbers, with month and day, as versions have fewer digits."""
 
 _NOTATIONS = (
+    (
+        rf"{_WITH_POINTS}|[+-]?[0-9]+,[0-9]+|--?",
+        r"\.[0-9]{3}[.,]",
+        "numbers with commas, and points between thousands",
+        "read the file with pandas.read_csv(..., decimal=',', thousands='.'), and na_values=['-'] if there are dashes",
+    ),
     (
         _NUMBER,
         ",",
