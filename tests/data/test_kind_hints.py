@@ -26,7 +26,7 @@ def hint(values) -> str | None:
     [
         (["3,14", "2,5", None, "7"], "numbers with commas, such as '3,14'.*decimal=','"),
         (
-            ["1.234,50", "-", None, "7,25", "1234,5"],
+            ["1.234,50", "-", None, "7,25", "1234,5", "7"],
             r"numbers with commas, and points between thousands, such as '1.234,50'.*thousands='\.'",
         ),
         (
