@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -98,9 +98,9 @@ def _losses(
 
 def summary() -> Statement:
     """Return the sentence of the page that says how good cashmere is."""
-    than = ", ".join(f"{name} on {{{peer}}}" for peer, name in NAMES.items()).replace("}", "} of {n}", 1)
     return Statement(
-        text=f"lower loss than {than}; average rank {{rank:.2f}} of {{peers:word}}, the next one {{next:.2f}}",
+        text=f"lower loss than {_wins_of(NAMES)}; average rank {{rank:.2f}} of {{peers:word}}, the next one "
+        "{next:.2f}",
         values={**_standing(match_losses()), "peers": len(PEERS)},
     )
 
@@ -126,9 +126,15 @@ def readme_summary() -> Iterator[Statement]:
 
 def _standing(losses: Frame) -> dict[str, float]:
     """Return the number of rows, in how many the loss is lower than each peer's, and average ranks: ours, the next."""
-    ranks = dict(zip(PEERS, statistics.rank_methods(losses).mean(axis=0), strict=True))
-    wins = {peer: int(_is_better(losses[OURS], losses[peer]).sum()) for peer in NAMES}
-    return {"n": len(losses), **wins, "rank": ranks[OURS], "next": min(ranks[peer] for peer in NAMES)}
+    ranks = dict(zip(losses, statistics.rank_methods(losses).mean(axis=0), strict=True))
+    rank = ranks.pop(OURS)
+    wins = {peer: int(_is_better(losses[OURS], losses[peer]).sum()) for peer in ranks}
+    return {"n": len(losses), **wins, "rank": rank, "next": min(ranks.values())}
+
+
+def _wins_of(names: Mapping[str, str]) -> str:
+    """Return the part of a sentence with the numbers of tables from `_standing`."""
+    return ", ".join(f"{name} on {{{peer}}}" for peer, name in names.items()).replace("}", "} of {n}", 1)
 
 
 def others_summary() -> Statement:
@@ -288,11 +294,7 @@ def _third_parts() -> Iterator[Statement | Body]:
 def further_summary() -> Statement:
     """Return what docs/how_good.md says about the peers of the first seed only."""
     losses = _losses("peers.jsonl", (OURS, *FURTHER))
-    shown = ", ".join(f"{name} on {{{peer}}}" for peer, name in FURTHER.items()).replace("}", "} of {n}", 1)
-    return Statement(
-        text=f"lower loss than {shown}; one seed",
-        values={"n": len(losses), **{peer: int(_is_better(losses[OURS], losses[peer]).sum()) for peer in FURTHER}},
-    )
+    return Statement(text=f"lower loss than {_wins_of(FURTHER)}; one seed", values=_standing(losses))
 
 
 def _further_parts() -> Iterator[Statement | Body]:
@@ -300,25 +302,16 @@ def _further_parts() -> Iterator[Statement | Body]:
     losses = _losses("peers.jsonl", (OURS, *FURTHER))
     yield _table("data set, further systems", losses)
     every = _losses("peers.jsonl", (*PEERS, *FURTHER))
-    ranks = dict(zip(every, statistics.rank_methods(every).mean(axis=0), strict=True))
-    others = {peer: rank for peer, rank in ranks.items() if peer != OURS}
-    of_best = every[OURS] / every[list(others)].min(axis=1)
     yield Statement(
         text="Among all {peers:word} systems of the first seed, its average rank is {rank:.2f}, the next one "
         "{next:.2f}, and its loss is the lowest on {wins} of {n} tables.",
-        values={
-            "peers": len(ranks),
-            "rank": ranks[OURS],
-            "next": min(others.values()),
-            "wins": int((of_best < 1).sum()),
-            "n": len(every),
-        },
+        values={"peers": every.shape[1], **_standing(every), **_against_best(every)},
     )
 
 
 def _against_best(losses: Frame) -> dict[str, float]:
     """Return in how many runs the loss is below the best of the others, and by how many per cent in the median."""
-    of_best = losses[OURS] / losses[list(NAMES)].min(axis=1)
+    of_best = losses[OURS] / losses.drop(columns=OURS).min(axis=1)
     return {"wins": int((of_best < 1).sum()), "median": 100 * (1 - float(of_best.median()))}
 
 
