@@ -49,7 +49,7 @@ def check_range(full_name: str, given: Any, subspace: Subspace) -> None:
     name = full_name.partition(":")[2]
     [hp] = [each for each in subspace.hyperparameters if each.name == name]
     items = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
-    if name in _decisive(subspace):
+    if name in {each.name for each in deciding(subspace)}:
         expected = "a hyper-parameter on which no other depends"
     elif isinstance(hp, CategoricalHyperparameter):
         if items and all(item in hp.choices for item in items):
@@ -68,12 +68,18 @@ def check_range(full_name: str, given: Any, subspace: Subspace) -> None:
     raise InvalidParameterError(full_name, given, expected)
 
 
-def _decisive(subspace: Subspace) -> set[str]:
-    """Return the names of hyper-parameters on whose values conditions or forbidden clauses depend."""
+def deciding(subspace: Subspace) -> list[Hyperparameter[Any, Any]]:
+    """Return the hyper-parameters on whose values conditions or forbidden clauses depend; some more than once."""
     rules = (*subspace.conditions, *subspace.forbidden)
-    literals = [literal for rule in rules for literal in getattr(rule, "dlcs", (rule,))]
-    sides = [getattr(each, side, None) for each in literals for side in ("parent", "hyperparameter", "left", "right")]
-    return {side.name for side in sides if side is not None}
+    sides = ("parent", "hyperparameter", "left", "right")
+    found = (getattr(each, side, None) for rule in rules for each in literals(rule) for side in sides)
+    return [hp for hp in found if hp is not None]
+
+
+def literals(rule: Any) -> Sequence[Any]:
+    """Return the parts of a condition or of a forbidden clause; itself if it has none."""
+    parts: Sequence[Any] = getattr(rule, "dlcs", (rule,))
+    return parts
 
 
 def _subspace_within(subspace: Callable[[TaskProfile], Subspace], ranges: _Ranges, profile: TaskProfile) -> Subspace:

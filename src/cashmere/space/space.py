@@ -23,14 +23,14 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 from ConfigSpace.conditions import Condition, ConditionLike
-from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, ForbiddenRelation
+from ConfigSpace.forbidden import ForbiddenLike
 from ConfigSpace.hyperparameters import Hyperparameter, NumericalHyperparameter
 from ConfigSpace.types import NotSet
 
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import InvalidParameterError, MetricError, SpaceError, UnknownNameError
 from cashmere.space.component import EXTRAS, Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
-from cashmere.space.narrowing import check_range, narrowed
+from cashmere.space.narrowing import check_range, deciding, literals, narrowed
 from cashmere.space.path import PathParameter
 from cashmere.space.splitting.group_trees import group_meta
 
@@ -392,12 +392,12 @@ class Space:
         InvalidParameterError
             If a range does not lie within the present one, or other hyper-parameters depend on this one.
         """
+        if not isinstance(ranges, Mapping):
+            raise InvalidParameterError("ranges", ranges, "a mapping such as {'lightgbm:num_leaves': (4, 15)}")
         components: list[Component] = [*self.algorithms, *(o for choices in self.operators.values() for o in choices)]
         subspaces = {each.name: each.subspace(self.profile) for each in components}
         known = [f"{name}:{hp.name}" for name, subspace in subspaces.items() for hp in subspace.hyperparameters]
         of: dict[str, dict[str, Sequence[Any]]] = {}
-        if not isinstance(ranges, Mapping):
-            raise InvalidParameterError("ranges", ranges, "a mapping such as {'lightgbm:num_leaves': (4, 15)}")
         for full_name, given in ranges.items():
             component, _, name = str(full_name).partition(":")
             if component in self.left_out:
@@ -509,15 +509,8 @@ def _default_configuration(space: ConfigurationSpace, chosen: Mapping[str, Any])
 def _prefixed(subspace: Subspace, prefix: str) -> Subspace:
     """Return a copy of a sub-space with all its hyper-parameters renamed to ``prefix:name``."""
     subspace = copy.deepcopy(subspace)
-    parts = {id(hp): hp for hp in subspace.hyperparameters}
-    for condition in subspace.conditions:
-        for literal in [condition] if isinstance(condition, Condition) else condition.dlcs:
-            parts |= {id(hp): hp for hp in (literal.child, literal.parent)}
-    for clause in subspace.forbidden:
-        for atom in _literals(clause):
-            sides = (atom.left, atom.right) if isinstance(atom, ForbiddenRelation) else (atom.hyperparameter,)
-            parts |= {id(hp): hp for hp in sides}
-    for hp in parts.values():
+    children = [literal.child for condition in subspace.conditions for literal in literals(condition)]
+    for hp in {id(hp): hp for hp in (*subspace.hyperparameters, *children, *deciding(subspace))}.values():
         if hp.name == ENCODING or ":" in hp.name:
             raise SpaceError(
                 f"The hyper-parameter {hp.name!r} of {prefix!r} must have another name: {ENCODING!r} and names with "
@@ -557,10 +550,6 @@ def _conditions_of_encoding(
         for hp in subspace.hyperparameters
         if hp.name in under
     ]
-
-
-def _literals(clause: Any) -> Iterable[Any]:
-    return clause.dlcs if isinstance(clause, ForbiddenConjunction) else (clause,)
 
 
 def _active_when(
