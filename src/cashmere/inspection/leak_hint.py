@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.column import ColumnKind
-from cashmere.data.column_values import LARGEST
 from cashmere.data.schema import CodedTable
 from cashmere.data.task import TaskType
-from cashmere.inspection.solo_skill import LEAST_ROWS, PARTS, draw_rows, solo_skill, target_matrix
+from cashmere.inspection.solo_skill import FINE, LEAST_ROWS, PARTS, draw_rows, fit_tree, solo_skill, target_matrix
 
 _ALONE = 0.9
 """Skill from which a column is suspected of leaking the target: a flag that is wrong in one row of a hundred has about
@@ -18,7 +19,7 @@ _ALONE = 0.9
 _ALONE_FOR_RARE = 0.5
 """The same if a class is rare: honest columns explain little of so few rows."""
 
-RARE_SHARE = 0.05
+_RARE_SHARE = 0.05
 """If one of two classes has a smaller share of the rows, a model that never predicts it seems good."""
 
 _CELLS = 200_000
@@ -33,6 +34,11 @@ _LOST_TOGETHER = 0.05
 
 _MAIN_SHARE = 0.5
 """Share of what such a tree explains that is due to that column."""
+
+
+def has_rare_class(counts: Sequence[int] | IntArray) -> bool:
+    """Return whether one of two classes is rare, given the rows of each class."""
+    return len(counts) == 2 and bool(min(counts) < _RARE_SHARE * sum(counts))
 
 
 def suspicion(*, for_rare: bool) -> tuple[float, str]:
@@ -63,8 +69,8 @@ def leak_hint(coded: CodedTable, y: AnyArray, task_type: TaskType) -> str | None
     some = np.sort(rng.choice(len(y), min(len(y), _ROWS_DRAWN_FROM), replace=False))
     rows = some[draw_rows(y[some], max(LEAST_ROWS * PARTS, min(_ROWS, _CELLS // n_columns)), task_type, rng)]
     values, targets, part = coded.values[rows], target_matrix(y[rows], task_type), rng.permutation(len(rows)) % PARTS
-    counts = np.bincount(y[some]) if task_type is TaskType.BINARY else np.zeros(0)
-    alone, predicted = suspicion(for_rare=len(counts) == 2 and counts.min() < RARE_SHARE * counts.sum())
+    is_rare = task_type is TaskType.BINARY and has_rare_class(np.bincount(y[some]))
+    alone, predicted = suspicion(for_rare=is_rare)
     suspect = _main_column(values, targets, part, alone - _LOST_TOGETHER)
     if suspect is None or coded.schema.value_columns[suspect].kind is ColumnKind.DATE:
         return None
@@ -80,18 +86,12 @@ def leak_hint(coded: CodedTable, y: AnyArray, task_type: TaskType) -> str | None
 
 def _main_column(values: FloatArray, targets: Float64, part: IntArray, least: float) -> int | None:
     """Return the column that explains most in trees of all columns, if these have at least some skill."""
-    from sklearn.tree import DecisionTreeRegressor
-
-    values = values.clip(-LARGEST, LARGEST)  # trees read float32
     left = total = 0.0
     shares = np.zeros(values.shape[1])
     for number in range(PARTS):
         held_out = part == number
-        tree = DecisionTreeRegressor(min_samples_leaf=5, max_leaf_nodes=64, random_state=0)
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds them up in its checks
-            tree.fit(values[~held_out], targets[~held_out])
-            predicted = tree.predict(values[held_out]).reshape(-1, targets.shape[1])
-        shares += tree.feature_importances_ / PARTS
+        predicted, importances = fit_tree(values[~held_out], targets[~held_out], values[held_out], **FINE)
+        shares += importances / PARTS
         left += float(np.square(targets[held_out] - predicted).sum())
         total += float(np.square(targets[held_out] - targets[~held_out].mean(axis=0)).sum())
     main = int(np.argmax(shares))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ _MOST_CLASSES = 20
 _LEAST_LEAF = 5
 """Fewest rows in a leaf; also the weight, in rows, of the overall mean when the mean of a level is shrunk."""
 
-_FINE = {"max_leaf_nodes": 64, "min_samples_leaf": _LEAST_LEAF}
+FINE = {"max_leaf_nodes": 64, "min_samples_leaf": _LEAST_LEAF}
 """A tree that follows close relations, such as those of copies of the target."""
 
 _COARSE = {"max_leaf_nodes": 4, "min_samples_leaf": 0.1}
@@ -101,7 +102,7 @@ def solo_skill(values: FloatArray, targets: FloatArray, part: IntArray, *, n_lev
     """
     mean = np.empty_like(targets)
     fits: list[Callable[..., FloatArray]] = (
-        [_level_means] if n_levels else [partial(_tree_means, **shape) for shape in (_FINE, _COARSE)]
+        [_level_means] if n_levels else [partial(_tree_means, **shape) for shape in (FINE, _COARSE)]
     )
     predicted = [np.empty_like(targets) for _ in fits]
     for number in np.unique(part):
@@ -118,13 +119,19 @@ def solo_skill(values: FloatArray, targets: FloatArray, part: IntArray, *, n_lev
 def _tree_means(
     train: FloatArray, targets: FloatArray, values: FloatArray, *, max_leaf_nodes: int, min_samples_leaf: float
 ) -> FloatArray:
+    shape = {"max_leaf_nodes": max_leaf_nodes, "min_samples_leaf": min_samples_leaf}
+    return fit_tree(train[:, None], targets, values[:, None], **shape)[0]
+
+
+def fit_tree(train: FloatArray, targets: FloatArray, values: FloatArray, **shape: Any) -> tuple[FloatArray, Float64]:
+    """Fit a tree to columns, and return its predictions for other rows and the importance of each column."""
     from sklearn.tree import DecisionTreeRegressor
 
     train, values = (each.clip(-LARGEST, LARGEST) for each in (train, values))  # trees read float32
-    tree = DecisionTreeRegressor(min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes, random_state=0)
+    tree = DecisionTreeRegressor(random_state=0, **shape)
     with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds them up in its checks
-        predicted: FloatArray = tree.fit(train[:, None], targets).predict(values[:, None])
-    return predicted.reshape(len(values), -1)
+        predicted: FloatArray = tree.fit(train, targets).predict(values)
+    return predicted.reshape(len(values), -1), tree.feature_importances_
 
 
 def _level_means(train: FloatArray, targets: FloatArray, values: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ from cashmere.data.task import TaskType
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
-from cashmere.inspection.leak_hint import RARE_SHARE, suspicion
+from cashmere.inspection.leak_hint import has_rare_class, suspicion
 from cashmere.inspection.solo_skill import LEAST_ROWS, PARTS, draw_rows, solo_skill, target_matrix
 
 _DRIFTED = 0.05
@@ -221,7 +221,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
     classes = _class_sizes(coding, codes)
     is_class = coding is not None and coding.task_type.is_classification
     findings += _about_classes(classes)
-    findings += _about_columns(columns, coded, for_rare=_has_rare_class(classes))
+    findings += _about_columns(columns, coded, for_rare=has_rare_class(list(classes.values())))
     findings += _about_drift(drifts)
     if (other_notation := kind_hint(frame, schema)) is not None:
         findings.append(Finding(kind=FindingKind.UNREAD, sentence=other_notation))
@@ -336,7 +336,7 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
             "others, or get more rows."
         )
         findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
-    if _has_rare_class(classes):
+    if has_rare_class(list(classes.values())):
         label, n = list(classes.items())[-1]
         share = n / sum(classes.values())
         sentence = (
@@ -346,11 +346,6 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
         )
         findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
     return findings
-
-
-def _has_rare_class(classes: dict[Any, int]) -> bool:
-    """Return whether one of two classes is rare."""
-    return len(classes) == 2 and min(classes.values()) < RARE_SHARE * sum(classes.values())
 
 
 def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, for_rare: bool) -> list[Finding]:
