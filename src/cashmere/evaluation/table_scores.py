@@ -234,8 +234,8 @@ def score_table(
     outputs = predictor.predict_members(frame)
     members = {number: _normalised(each) for number, each in outputs.items()}
     combined = _normalised(predictor.combine(list(outputs.values())))
-    counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
-    scored = codes[counted]
+    weighed = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+    scored = codes[weighed]
     for metric in used:
         check_range(metric, scored)
 
@@ -250,8 +250,8 @@ def score_table(
             [of(m, codes[rows], certain if m.needs == "labels" else chosen, row_weight, target.positive) for m in used]
         )
 
-    of_ensemble = losses(combined, counted)
-    of_members = np.array([losses(each, counted) for each in members.values()])
+    of_ensemble = losses(combined, weighed)
+    of_members = np.array([losses(each, weighed) for each in members.values()])
     shares = getattr(predictor.ensemble, "weights", (np.nan,) * len(members))  # of stacking there are none
     algorithms = predictor.information.get("algorithms") or {}
     scores = _scores(used, np.vstack([of_ensemble, of_members]))
@@ -272,7 +272,7 @@ def score_table(
         drawn = bounds(lambda drawn: losses(combined, drawn, _loss_if_defined), rows, found)
         return np.asarray(np.sort(_scores(used, drawn), axis=0))
 
-    lower, upper = interval(counted, of_ensemble)
+    lower, upper = interval(weighed, of_ensemble)
     observed_and_predicted = _compared(codes, combined, target.positive)
 
     def means(rows: IntArray) -> dict[str, float] | None:
@@ -289,10 +289,10 @@ def score_table(
     subgroups = None
     divisions = [] if by is None else _divisions(frame, by)
     if divisions:
-        tables = [of_subgroup(ALL_ROWS, counted, of_ensemble, lower, upper)]
+        tables = [of_subgroup(ALL_ROWS, weighed, of_ensemble, lower, upper)]
         for labels in divisions:
-            for name in np.unique(labels[counted]):
-                rows = counted[labels[counted] == name]
+            for name in np.unique(labels[weighed]):
+                rows = weighed[labels[weighed] == name]
                 found = losses(combined, rows, _loss_if_defined)
                 tables.append(of_subgroup(str(name), rows, found, *interval(rows, found)))
         subgroups = pd.concat(tables, ignore_index=True)
@@ -303,7 +303,7 @@ def score_table(
     if other is not None:
         of_other = other.predict_members(other.schema.frame_of(X))
         theirs = _normalised(other.combine(list(of_other.values())))
-        (others,) = _scores(used, losses(theirs, counted, deciding=other)[None])
+        (others,) = _scores(used, losses(theirs, weighed, deciding=other)[None])
         difference = scores[0] - others
 
         def differences(rows: IntArray) -> Float64:
@@ -311,7 +311,7 @@ def score_table(
             drawn, of_theirs = _scores(used, np.stack(both))
             return np.asarray(drawn - of_theirs)
 
-        low, high = bounds(differences, counted, difference)
+        low, high = bounds(differences, weighed, difference)
         compared = pd.DataFrame(
             {
                 "metric": names,
@@ -334,11 +334,11 @@ def score_table(
                 "better": _better(used),
             }
         ),
-        n_rows=len(counted),
+        n_rows=len(weighed),
         subgroups=subgroups,
         covered=covered,
-        means=means(counted),
-        decisions=_decisions(predictor, scored, combined[counted]),
+        means=means(weighed),
+        decisions=_decisions(predictor, scored, combined[weighed]),
         compared=compared,
     )
 

@@ -13,7 +13,6 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 
 from cashmere.base.cores import default_workers
 from cashmere.base.text import is_dotted_path
@@ -102,9 +101,8 @@ def _gap(given: Any, name: str) -> float | str | None:
     if given is None:
         return None
     with contextlib.suppress(InvalidParameterError, TypeError, ValueError):
-        if isinstance(given, timedelta | np.timedelta64):
-            return _duration(pd.Timedelta(given).total_seconds())
-        if isinstance(given, str) and not re.fullmatch(r"[-+.0-9eE]+", given.strip()):
+        is_time = isinstance(given, str) and not re.fullmatch(r"[-+.0-9eE]+", given.strip())
+        if is_time or isinstance(given, timedelta | np.timedelta64):
             return _duration(parse_seconds(given, name))
         if not isinstance(given, bool) and 0 < (number := float(given)) < math.inf:
             return number
