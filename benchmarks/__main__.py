@@ -39,6 +39,7 @@ def main() -> None:
         real_runs,
         spare_time,
         swaps,
+        texts,
     )
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
@@ -85,6 +86,7 @@ def main() -> None:
         "outliers": outliers,
         "contributions": contributions,
         "swaps": swaps,
+        "texts": texts,
         "defaults": defaults,
         "absolute-errors": absolute_errors,
         "deviances": deviances,

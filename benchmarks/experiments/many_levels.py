@@ -17,6 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.experiments.coverage import read
@@ -29,11 +30,12 @@ from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_t
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.data.frames import to_frame
 from cashmere.data.inference import infer_schema
-from cashmere.data.preparation import FoldEncoder, Matrix, MeansOfOthers
+from cashmere.data.preparation import FoldEncoder
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding, TaskProfile, TaskType
+from cashmere.data.text_scores import Matrix
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.records.trial import Trial
@@ -82,9 +84,9 @@ def numbered_levels() -> Callable[..., Matrix]:
     return table
 
 
-def no_means(*arguments: object) -> MeansOfOthers:
+def no_means(*arguments: object) -> tuple[NDArray[np.int16], tuple[()]]:
     """Return no means: numbers of levels need none."""
-    return MeansOfOthers(part=np.zeros(0, dtype=np.int16), columns=())
+    return np.zeros(0, dtype=np.int16), ()
 
 
 def run(table: BenchmarkTable, key: RunKey) -> list[ManyLevelsRun]:

@@ -147,8 +147,27 @@ def test_text_columns_share_the_components(n_texts, cells, each, monkeypatch):
     words = np.array([f"word{i}" for i in range(400)])
     frame = pd.DataFrame({f"t{k}": [" ".join(rng.choice(words, 9)) for _ in range(n_rows)] for k in range(n_texts)})
     matrix, encoder, _ = encode(frame, ORDINAL)
-    assert matrix.shape == (n_rows, n_texts * each)
-    np.testing.assert_array_equal(encoder.transform(infer_schema(frame).code(frame)), matrix)
+    assert matrix.shape == (n_rows, n_texts * (each + 1))  # and a score
+    later = encoder.transform(infer_schema(frame).code(frame))
+    np.testing.assert_array_equal(later[:, : n_texts * each], matrix[:, : n_texts * each])
+
+
+def test_encoders_of_earlier_versions_make_no_scores():
+    frame = pd.DataFrame({"n": np.arange(40.0), "t": [f"some words about number {i % 7} or é{i}" for i in range(40)]})
+    matrix, encoder, _ = encode(frame, ORDINAL, np.arange(40) % 2, BINARY)
+    del encoder._weights
+    encoder._n_outputs -= 1
+    earlier = encoder.transform(infer_schema(frame).code(frame))
+    np.testing.assert_array_equal(earlier, matrix[:, :-1])
+
+
+def test_too_many_scores_are_left_out(monkeypatch):
+    frame = pd.DataFrame({"t": [f"some words about number {i % 7} or é{i}" for i in range(40)]})
+    matrix, _, _ = encode(frame, ORDINAL, np.arange(40) % 4, MULTICLASS)
+    monkeypatch.setattr(preparation, "_SCORE_CELLS", 159)
+    without, _, later = encode(frame, ORDINAL, np.arange(40) % 4, MULTICLASS, later=frame)
+    np.testing.assert_array_equal(without, matrix[:, :-4])
+    assert later.shape == without.shape
 
 
 @pytest.mark.parametrize("task_type", TaskType)

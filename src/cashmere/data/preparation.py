@@ -2,7 +2,8 @@
 
 Categories arrive as small integers, so every encoding of a category is a row of a table: `FoldEncoder` learns one
 table per column, and `transform` looks up rows. This takes microseconds for a single row, and loading needs only
-numpy. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
+numpy. Texts go through scikit-learn's `TfidfVectorizer`, then through `TruncatedSVD` and the ridge regressions of
+`text_scores`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from cashmere.data.column_values import LARGEST
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
+from cashmere.data.text_scores import Matrix, score_weights, scored_outputs, scores_by_others, scores_of
 
 _ONEHOT_LEVELS = 20
 """Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
@@ -33,6 +35,9 @@ each has the fewest. Decisive words are rare, so many components help; but boost
 (docs/benchmarks.md#components-of-texts)."""
 
 _TEXT_TERMS = 10_000
+_SCORE_CELLS = 1_000_000
+"""Most cells of the scores of a text column: rows times outputs. With more, learning them would take too long."""
+
 _CROSS_FIT = "5fold"
 
 _NUMBER_ROWS = 100_000
@@ -41,27 +46,29 @@ _NUMBER_ROWS = 100_000
 _BLOCK_CELLS = 2_000_000
 """Cells of the matrix that are filled in at a time, to keep temporary arrays small."""
 
-Matrix = NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeansOfOthers:
-    """Target means for training rows, each computed on other parts, so that no row sees its own target.
+class LearnedFromOthers:
+    """What training rows get instead of what they would get from `FoldEncoder.transform`: no row sees its own target.
 
     Attributes
     ----------
     part : (n_rows,) array of int16
         The part of each row from which an encoder has learned; empty if it uses no means.
-    columns : tuple of (int, int, array)
+    means : tuple of (int, int, array)
         For each averaged category, its column among the values, its first column in the matrix, and the means, shape
-        ``(n_parts, n_levels + 1, n_outputs)``.
+        ``(n_parts, n_levels + 1, n_outputs)``, each computed on the other parts.
+    scores : (n_scored_rows, n_scores) array of float32
+        Scores of the texts of the first rows, each learned from the texts of the other parts; the last columns of the
+        matrix. The same in all forms.
     """
 
     part: NDArray[np.int16]
-    columns: tuple[tuple[int, int, Matrix], ...]
+    means: tuple[tuple[int, int, Matrix], ...]
+    scores: Matrix
 
     def overwrite(self, result: Matrix, values: FloatArray, *, start: int = 0) -> None:
-        """Put the means into a matrix.
+        """Put means and scores into a matrix.
 
         Parameters
         ----------
@@ -73,16 +80,18 @@ class MeansOfOthers:
             Number of the first of these rows among the training rows.
         """
         part = self.part[start : start + len(result)]
-        for j, position, means in self.columns:
+        for j, position, means in self.means:
             levels = _level_numbers(values[: len(part), j], means.shape[1] - 1)
             result[: len(part), position : position + means.shape[2]] = means[part, levels]
+        scores = self.scores[start : start + len(result)]
+        result[: len(scores), result.shape[1] - scores.shape[1] :] = scores
 
 
 class FoldEncoder:
     """Turn a coded table into a float32 matrix, with encodings learned from the training rows of one fold.
 
-    Columns of the result: numbers (booleans and dates included), missing indicators, categories, texts. If there is
-    none of these, the result is one column of zeros.
+    Columns of the result: numbers (booleans and dates included), missing indicators, categories, components of texts,
+    scores of texts. If there is none of these, the result is one column of zeros.
 
     ============ ==================================== ======================================= =====================
     encoding     numbers                              categories                              unknown level
@@ -116,7 +125,13 @@ class FoldEncoder:
     Level means are shrunk towards the mean of all rows with the empirical Bayes weight of scikit-learn's
     `TargetEncoder(smooth="auto")`. `fit_transform` gives the training rows means from the other rows (5 folds,
     stratified); unlike scikit-learn's class this works with any number of rows per class.
+
+    All forms have the same columns for texts. The leading components show what texts are about. Scores, one or one for
+    each class, are ridge regressions of the target on all words: decisive words are often rare, so that no leading
+    component contains them. Training rows get scores from the other rows, too.
     """
+
+    _weights: Sequence[Matrix] = ()  # models of earlier versions have no scores
 
     def __init__(self, encoding: Encoding, n_levels: IntArray, n_texts: int = 0) -> None:
         self.encoding = Encoding(encoding).value
@@ -164,8 +179,8 @@ class FoldEncoder:
         task_type: TaskType,
         seed: int,
         *,
-        words_of: FoldEncoder | None = None,
-    ) -> MeansOfOthers:
+        words_of: tuple[FoldEncoder, LearnedFromOthers] | None = None,
+    ) -> LearnedFromOthers:
         """Learn from training rows.
 
         Parameters
@@ -175,14 +190,14 @@ class FoldEncoder:
             first 100,000 rows, so more rows should be in random order, or begin with those that matter most.
         y, task_type, seed
             As for `fit_transform`.
-        words_of : FoldEncoder, optional
-            An encoder of another form that has learned from the same texts with the same seed: learning words takes
-            longer than everything else, and gives the same for all forms.
+        words_of : pair of FoldEncoder and LearnedFromOthers, optional
+            An encoder of another form that has learned from the same texts with the same seed, and what its `fit`
+            returned: learning words takes longer than everything else, and gives the same for all forms.
 
         Returns
         -------
-        MeansOfOthers
-            The means that training rows get instead of those of `transform`.
+        LearnedFromOthers
+            What training rows get instead of what `transform` gives.
         """
         is_category = self.n_levels > 0
         self._numbers: IntArray = np.flatnonzero(~is_category)
@@ -199,39 +214,42 @@ class FoldEncoder:
             for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
         ]
         if words_of is None:
-            self._fit_texts(texts, seed, most=_most_components(len(texts), len(y)))
+            scores = self._fit_texts(texts, y, task_type, seed)
         else:
-            self._vectorizers, self._reducers, self._n_components = copy.deepcopy(
-                (words_of._vectorizers, words_of._reducers, words_of._n_components)
+            other, learned = words_of
+            self._vectorizers, self._reducers, self._n_components, self._weights = copy.deepcopy(
+                (other._vectorizers, other._reducers, other._n_components, other._weights)
             )
+            scores = learned.scores
         n_plain = len(self._numbers) + len(self._flagged)
         self._n_values = n_plain + sum(table.shape[1] for table in self._tables)
-        self._n_outputs = self._n_values + sum(self._n_components)
+        self._n_outputs = self._n_values + sum(self._n_components) + scores.shape[1]
         self.categorical = np.zeros(max(self._n_outputs, 1), dtype=bool)
         if keeps_nan:
             self.categorical[n_plain : self._n_values] = self.n_levels[self._categories] > 2
-        return self._means_of_others(levels, y, task_type, seed)
+        part, means = self._means_of_others(levels, y, task_type, seed)
+        return LearnedFromOthers(part=part, means=means, scores=scores)
 
     def transform(self, coded: CodedTable) -> Matrix:
         """Return the float32 matrix ``(n_rows, n_outputs)`` of any rows; each row depends only on its own content."""
-        return self.transform_values(coded.values, self.text_components(coded.take_texts(slice(None)), len(coded)))
+        return self.transform_values(coded.values, self.text_columns(coded.take_texts(slice(None)), len(coded)))
 
-    def text_components(self, texts: Sequence[AnyArray], n_rows: int) -> Matrix:
-        """Return the columns made from texts, ``(n_rows, n_components)``; they are the same in all forms."""
-        result = np.empty((n_rows, sum(self._n_components)), dtype=np.float32)
-        position = 0
-        for text, vectorizer, reducer, n in zip(
-            texts, self._vectorizers, self._reducers, self._n_components, strict=True
-        ):
+    def text_columns(self, texts: Sequence[AnyArray], n_rows: int) -> Matrix:
+        """Return the columns made from texts, ``(n_rows, n_text_outputs)``; they are the same in all forms."""
+        parts = [np.empty((n_rows, 0), dtype=np.float32)]
+        scores = []
+        for i, (text, n) in enumerate(zip(texts, self._n_components, strict=True)):
             if n:
-                result[:, position : position + n] = reducer.transform(vectorizer.transform(text))
-                position += n
-        return result
+                terms = self._vectorizers[i].transform(text)
+                parts.append(self._reducers[i].transform(terms))
+                if self._weights:
+                    scores.append(scores_of(terms, self._weights[i]))
+        return np.concatenate(parts + scores, axis=1, dtype=np.float32)
 
-    def transform_values(self, values: FloatArray, components: Matrix) -> Matrix:
-        """Return the matrix of rows, given the `text_components` of their texts."""
+    def transform_values(self, values: FloatArray, of_texts: Matrix) -> Matrix:
+        """Return the matrix of rows, given the `text_columns` of their texts."""
         result = np.zeros((len(values), max(self._n_outputs, 1)), dtype=np.float32)
-        result[:, self._n_values : self._n_outputs] = components
+        result[:, self._n_values : self._n_outputs] = of_texts
         step = max(1, _BLOCK_CELLS // result.shape[1])
         for start in range(0, len(values), step):
             self._fill_in(values[start : start + step], result[start : start + step])
@@ -275,40 +293,51 @@ class FoldEncoder:
             return int((np.bincount(rows, minlength=n_levels + 1)[:-1] > 0).sum()) > _ONEHOT_LEVELS
         return self.encoding == Encoding.TARGET and n_levels > 2
 
-    def _means_of_others(self, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int) -> MeansOfOthers:
-        """Return target means over the rows outside each of five parts; no columns if the encoding uses no means."""
+    def _means_of_others(
+        self, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int
+    ) -> tuple[NDArray[np.int16], tuple[tuple[int, int, Matrix], ...]]:
+        """Return parts, and target means over the rows outside each; none if the encoding uses no means."""
         averaged = [
             self._is_averaged(rows, int(n)) for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
         ]
         if len(y) < 2 or not any(averaged):
-            return MeansOfOthers(part=np.zeros(0, dtype=np.int16), columns=())
+            return np.zeros(0, dtype=np.int16), ()
         classes = _averaged_classes(y, task_type)
         folds = make_folds(y, task_type, _CROSS_FIT, seed=seed)
         part = np.zeros(len(y), dtype=np.int16)
         for number, fold in enumerate(folds):
             part[fold.validation] = number
-        columns = []
+        found = []
         position = len(self._numbers) + len(self._flagged)
         for rows, j, table, is_averaged in zip(levels, self._categories, self._tables, averaged, strict=True):
             stop = position + table.shape[1]
             if is_averaged:
                 n_levels = int(self.n_levels[j]) + 1
                 means = [_level_means(rows[fold.train], n_levels, y[fold.train], classes) for fold in folds]
-                columns.append((int(j), position, np.asarray(means, dtype=np.float32)))
+                found.append((int(j), position, np.asarray(means, dtype=np.float32)))
             position = stop
-        return MeansOfOthers(part=part, columns=tuple(columns))
+        return part, tuple(found)
 
-    def _fit_texts(self, texts: tuple[AnyArray, ...], seed: int, *, most: int) -> None:
-        self._vectorizers, self._reducers, self._n_components = [], [], []
+    def _fit_texts(self, texts: tuple[AnyArray, ...], y: AnyArray, task_type: TaskType, seed: int) -> Matrix:
+        """Learn words, components and weights of scores; return the scores of these rows, learned from other rows."""
+        self._vectorizers, self._reducers, self._n_components, self._weights = [], [], [], []
         if not texts:
-            return
+            return np.zeros((0, 0), dtype=np.float32)
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
+        most = _most_components(len(texts), len(y))
+        of_texts = y[: len(texts[0])]
+        outputs = scored_outputs(of_texts, task_type)
+        if len(outputs) < 2 or outputs.size > _SCORE_CELLS:
+            outputs = outputs[:, :0]
+        folds = make_folds(of_texts, task_type, _CROSS_FIT, seed=seed) if outputs.size else []
+        scores = [np.empty((len(outputs), 0), dtype=np.float32)]
         for text in texts:
             vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
+            weights = np.zeros((0, 0), dtype=np.float32)
             with contextlib.suppress(ValueError):  # these training rows contain no words
                 terms = vectorizer.fit_transform(text)
                 n = min(most, *terms.shape) if terms.shape[1] > 1 else 0
@@ -316,9 +345,15 @@ class FoldEncoder:
                 reducer.set_params(n_components=n)
                 with np.errstate(all="ignore"):  # explained variance of constant texts is 0 / 0
                     reducer.fit(terms)
+                weights = np.zeros((terms.shape[1] + 1, 0), dtype=np.float32)
+                if outputs.size:
+                    weights = score_weights(terms, outputs)
+                    scores.append(scores_by_others(terms, outputs, folds))
             self._vectorizers.append(vectorizer)
             self._reducers.append(reducer)
             self._n_components.append(n)
+            self._weights.append(weights)
+        return np.concatenate(scores, axis=1)
 
 
 def _most_components(n_texts: int, n_rows: int) -> int:

@@ -30,7 +30,7 @@ from cashmere.base.files import (
 )
 from cashmere.base.json_files import Count, ShortText, read_json
 from cashmere.data.fold import Fold, validation_rows
-from cashmere.data.preparation import FoldEncoder, MeansOfOthers
+from cashmere.data.preparation import FoldEncoder, LearnedFromOthers
 from cashmere.data.row_structure import RowStructure
 from cashmere.data.rungs import rows_at, rung_order
 from cashmere.data.schema import CodedTable, take_rows
@@ -210,7 +210,7 @@ class PreparedFolds:
         if (fold, encoding) not in self._learned:
             assert self._source is not None
             rows = self.folds[fold].train
-            others = [learned.encoder for (k, _), learned in self._learned.items() if k == fold]
+            others = [learned for (k, _), learned in self._learned.items() if k == fold]
             self._learned[fold, encoding] = _Learned.from_rows(
                 take_rows(self._values, rows[:_LEARNING_ROWS]),
                 tuple(text[rows[:_LEARNING_TEXTS]] for text in self._texts) if not others else (),
@@ -250,14 +250,14 @@ class _Learned:
     ----------
     encoder : FoldEncoder
         Fitted on the first `_LEARNING_ROWS` of `rows`.
-    others : MeansOfOthers
-        Means for these rows.
+    others : LearnedFromOthers
+        What these rows get instead of what the encoder gives.
     rows : (n_train,) array of int
         Numbers of the training rows in the order of the matrix.
     """
 
     encoder: FoldEncoder
-    others: MeansOfOthers
+    others: LearnedFromOthers
     rows: IntArray
 
     @classmethod
@@ -273,19 +273,20 @@ class _Learned:
         task_type: TaskType,
         seed: int,
         n_texts: int,
-        words_of: FoldEncoder | None,
+        words_of: _Learned | None,
     ) -> _Learned:
         """Learn from the first training rows, whose values and texts are given; words may already be known."""
         encoder = FoldEncoder(encoding, n_levels, n_texts)
-        others = encoder.fit(values, texts, y[rows[: len(values)]], task_type, seed, words_of=words_of)
+        words = None if words_of is None else (words_of.encoder, words_of.others)
+        others = encoder.fit(values, texts, y[rows[: len(values)]], task_type, seed, words_of=words)
         return cls(encoder=encoder, others=others, rows=rows)
 
     def encoded(self, values: FloatArray, texts: Sequence[PackedTexts], start: int, stop: int) -> NDArray[np.float32]:
         """Return some rows of the training matrix."""
         rows = self.rows[start:stop]
         taken = take_rows(values, rows)
-        components = self.encoder.text_components([text[rows] for text in texts], len(rows))
-        matrix = self.encoder.transform_values(taken, components)
+        of_texts = self.encoder.text_columns([text[rows] for text in texts], len(rows))
+        matrix = self.encoder.transform_values(taken, of_texts)
         self.others.overwrite(matrix, taken, start=start)
         return matrix
 
@@ -455,12 +456,12 @@ def prepare_folds(
                 task_type=task_type,
                 seed=fold_seed,
                 n_texts=len(coded.texts),
-                words_of=next((other.encoder for other in of_fold.values()), None),
+                words_of=next(iter(of_fold.values()), None),
             )
         any_encoder = next(iter(of_fold.values())).encoder
         validation = take_rows(coded.values, fold.validation)
-        of_validation = any_encoder.text_components(coded.take_texts(fold.validation), len(fold.validation))
-        of_train = any_encoder.text_components(texts, len(train_rows)) if table is None else None
+        of_validation = any_encoder.text_columns(coded.take_texts(fold.validation), len(fold.validation))
+        of_train = any_encoder.text_columns(texts, len(train_rows)) if table is None else None
         for encoding, one in of_fold.items():
             check()
             name = f"fold{number}-{encoding}-train.npy"

@@ -118,7 +118,7 @@ class UnseenRows:
     fold: IntArray
     group: IntArray
     n_validation_rows: int
-    _components: dict[tuple[int, Encoding], NDArray[np.float32]] = field(default_factory=dict, repr=False)
+    _of_texts: dict[tuple[int, Encoding], NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -201,20 +201,20 @@ class UnseenRows:
             if encoding not in prepared:
                 encoder = model.encoders[k][encoding]
                 if texts is None:
-                    components = self._text_components(k, encoding)[rows]
+                    of_texts = self._text_columns(k, encoding)[rows]
                 else:
-                    components = encoder.text_components(texts, len(rows))
-                prepared[encoding] = encoder.transform_values(values, components)
+                    of_texts = encoder.text_columns(texts, len(rows))
+                prepared[encoding] = encoder.transform_values(values, of_texts)
             stack.append(predict_in_threads(fold_model, prepared[encoding], n_threads=1))
         combined = model.combine(stack).astype(np.float64)
         return combined if combined.ndim == 1 else combined / combined.sum(axis=1, keepdims=True)
 
-    def _text_components(self, k: int, encoding: Encoding) -> NDArray[np.float32]:
-        """Return the components of the texts of all rows, computed once: it is slow, and most columns are not text."""
-        if (k, encoding) not in self._components:
+    def _text_columns(self, k: int, encoding: Encoding) -> NDArray[np.float32]:
+        """Return the columns made from the texts of all rows: this is slow, and few columns are text, so only once."""
+        if (k, encoding) not in self._of_texts:
             encoder = self.predictor.encoders[k][encoding]
-            self._components[k, encoding] = encoder.text_components(self.texts, len(self))
-        return self._components[k, encoding]
+            self._of_texts[k, encoding] = encoder.text_columns(self.texts, len(self))
+        return self._of_texts[k, encoding]
 
 
 def map_rows(folder: Path, predictor: Predictor) -> TrainingRows:

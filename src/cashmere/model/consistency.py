@@ -74,9 +74,22 @@ def _check_encoder(where: str, encoder: FoldEncoder, schema: TableSchema) -> Non
     for n, vectorizer, reducer in zip(components, encoder._vectorizers, encoder._reducers, strict=True):
         if n:
             _check_text(where, n, vectorizer, reducer)
+    n_scores = _count_scores(where, encoder)
     require(encoder._n_values == n_values, where, f"makes {n_values} columns of values but announces others.")
-    require(encoder._n_outputs == n_values + sum(components), where, "announces another number of columns.")
+    require(encoder._n_outputs == n_values + sum(components) + n_scores, where, "announces another number of columns.")
     array(f"{where}: categorical", encoder.categorical, (max(encoder._n_outputs, 1),), kinds="b")
+
+
+def _count_scores(where: str, encoder: FoldEncoder) -> int:
+    """Check the weights of scores of texts; return the number of scores."""
+    if not len(encoder._weights):  # a model of an earlier version, or of a table without texts
+        return 0
+    require(len(encoder._weights) == encoder.n_texts, where, "has not one set of weights for each text column.")
+    counts = [
+        array(f"{where}: weights of terms", weights, (reducer.components_.shape[1] + 1, -1)).shape[1] if n else 0
+        for n, reducer, weights in zip(encoder._n_components, encoder._reducers, encoder._weights, strict=True)
+    ]
+    return sum(counts)
 
 
 def _check_text(where: str, n_components: int, vectorizer: Any, reducer: Any) -> None:
