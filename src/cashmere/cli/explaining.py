@@ -13,7 +13,10 @@ from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, plain, say, typed_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cashmere.explanations import Explanation
+    from cashmere.explanations.words import WordEffects
 
 _NOT_PERMITTED = (errno.EROFS, errno.EACCES, errno.EPERM)
 """Errors of writing into a run that may only be read."""
@@ -113,6 +116,23 @@ def _show(found: Explanation, *, repeats: int) -> None:
         grid.add_column(name, justify="right", no_wrap=True)
     for row in found.importance.itertuples(index=False):
         grid.add_row(*map(plain, row))
+    Console().print(grid)
+    for each in found.words:
+        _show_words(each, found.outputs)
+
+
+def _show_words(found: WordEffects, outputs: Sequence[str]) -> None:
+    """Print what the words of a column add to the predictions as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"what words of {found.column!r} add to predictions"
+    grid = Table(title=plain(title), caption="with the word minus without it, in texts that contain it", box=None)
+    grid.add_column("word", overflow="fold")
+    for name in ("rows", *outputs):
+        grid.add_column(plain(name), justify="right", overflow="fold")
+    for word, share, change in zip(found.words, found.share, found.change, strict=True):
+        grid.add_row(plain(word), f"{share:.1%}", *(f"{each:+.3g}" for each in change))
     Console().print(grid)
 
 

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.data.column import ColumnKind
 from cashmere.explanations.column_groups import order_place
-from cashmere.explanations.unseen_rows import SourceColumn, UnseenRows
+from cashmere.explanations.unseen_rows import SourceColumn, UnseenRows, chosen_outputs
 
 BINS = 16
 LEVELS = 12
@@ -114,7 +114,7 @@ def _along_numbers(
     ale = np.cumsum(local, axis=0)
     # Centred over the rows, not the bins: most rows may share one value, as in a column that is mostly zeros.
     centre = np.array([np.average(np.interp(x[present], edges, each), weights=w[present]) for each in ale.T])
-    mean = np.average(_chosen(unseen.predict(rows=rows), outputs), axis=0, weights=w)
+    mean = np.average(chosen_outputs(unseen.predict(rows=rows), outputs), axis=0, weights=w)
     points = 1970 + edges / _DAYS_PER_YEAR if column.kind is ColumnKind.DATE else edges + column.offset
     return Effect(
         column=column.name,
@@ -154,9 +154,4 @@ def _predict_with(
     values: FloatArray = unseen.values[rows]
     places = np.array(column.places, dtype=np.int64)
     values[:, places] = unseen.values[np.ix_(givers, places)]
-    return _chosen(unseen.predict(values, rows), outputs)
-
-
-def _chosen(predictions: AnyArray, outputs: Sequence[int] | None) -> Float64:
-    """Return the probabilities of some classes, or values, as columns."""
-    return np.asarray(predictions[:, None] if outputs is None else predictions[:, list(outputs)], dtype=np.float64)
+    return chosen_outputs(unseen.predict(values, rows), outputs)

@@ -27,6 +27,7 @@ from cashmere.explanations.effects import BINS, column_effect
 from cashmere.explanations.explanation import Explanation
 from cashmere.explanations.permutation import permutation_importance
 from cashmere.explanations.unseen_rows import SourceColumn, UnseenRows, source_columns
+from cashmere.explanations.words import word_effects
 from cashmere.model.predictor import Predictor
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
@@ -70,7 +71,7 @@ def explain(
     repeats : int
         Number of permutations of each column or group of columns.
     effects : int
-        Number of columns whose effects are computed, the most important first. Text columns have none.
+        Number of columns whose effects are computed, the most important first; for a text column, those of words.
     seed : int
         Seed for the permutations, the intervals and the choice of rows.
     trusted : iterable of str
@@ -127,8 +128,15 @@ def explain(
     order = sorted(range(len(groups)), key=lambda i: (-importances[i].mean, i))
     outputs, names = _outputs(unseen, settings)
     followed = rng.permutation(len(unseen))[:_ROWS_OF_EFFECTS]
-    first = [column for i in order for column in groups[i] if column.kind is not ColumnKind.TEXT]
-    found = (column_effect(unseen, column, outputs, rows=followed) for column in first[:effects])
+    first = [column for i in order for column in groups[i]][:effects]
+    found = (
+        column_effect(unseen, column, outputs, rows=followed) for column in first if column.kind is not ColumnKind.TEXT
+    )
+    words = (
+        word_effects(unseen, column.name, column.text, base, outputs, rng=rng)
+        for column in first
+        if column.text is not None
+    )
     return Explanation(
         digest=facts.digest,
         metric=metric.name,
@@ -141,6 +149,7 @@ def explain(
         outputs=names,
         importances=tuple(importances[i] for i in order),
         effects=tuple(effect for effect in found if effect is not None),
+        words=tuple(each for each in words if each is not None),
     )
 
 

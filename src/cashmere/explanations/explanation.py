@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Self, TypedDict
 
 import numpy as np
 from msgspec import Meta
@@ -16,6 +16,7 @@ from cashmere.data.column import ColumnKind
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.explanations.effects import Effect
 from cashmere.explanations.permutation import Importance
+from cashmere.explanations.words import WordEffects
 from cashmere.storage.directory import EXPLANATION, read_json, write_json
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ class _StoredEffect(TypedDict):
     share: list[Positive]
 
 
+class _StoredWords(TypedDict):
+    column: ShortText
+    words: Annotated[list[ShortText], Meta(min_length=1, max_length=1000)]
+    change: _Table
+    share: list[Positive]
+
+
 class _Stored(TypedDict):
     """Content of the file."""
 
@@ -59,6 +67,7 @@ class _Stored(TypedDict):
     outputs: list[ShortText]
     importances: Annotated[list[_StoredImportance], Meta(max_length=10_000)]
     effects: Annotated[list[_StoredEffect], Meta(max_length=1000)]
+    words: NotRequired[Annotated[list[_StoredWords], Meta(max_length=1000)]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,6 +97,8 @@ class Explanation:
         Importances, largest first.
     effects : tuple of Effect
         Effects of the most important columns.
+    words : tuple of WordEffects
+        Effects of words, for each text column among the most important columns.
     """
 
     digest: str | None
@@ -101,6 +112,7 @@ class Explanation:
     outputs: tuple[str, ...]
     importances: tuple[Importance, ...]
     effects: tuple[Effect, ...]
+    words: tuple[WordEffects, ...] = ()
 
     @property
     def importance(self) -> pd.DataFrame:
@@ -129,6 +141,19 @@ class Explanation:
             for i, point in enumerate(each.points)
         ]
         return pd.DataFrame(rows, columns=["column", "value", "output", "partial_dependence", "ale", "share"])
+
+    @property
+    def word(self) -> pd.DataFrame:
+        """Effects of words, one row per word and output: ``column, word, output, change, share``."""
+        import pandas as pd
+
+        rows = [
+            (each.column, word, output, each.change[i, k], each.share[i])
+            for each in self.words
+            for i, word in enumerate(each.words)
+            for k, output in enumerate(self.outputs)
+        ]
+        return pd.DataFrame(rows, columns=["column", "word", "output", "change", "share"])
 
     def save(self, folder: str | Path) -> Path:
         """Write the explanation to the run directory for the report, and return the path of the file.
@@ -175,6 +200,15 @@ class Explanation:
                 }
                 for each in self.effects
             ],
+            "words": [
+                {
+                    "column": each.column,
+                    "words": list(each.words),
+                    "change": each.change.tolist(),
+                    "share": each.share.tolist(),
+                }
+                for each in self.words
+            ],
         }
 
     @classmethod
@@ -205,6 +239,7 @@ class Explanation:
                 for each in data["importances"]
             ),
             effects=tuple(_effect(each, n_outputs) for each in data["effects"]),
+            words=tuple(_words(each, n_outputs) for each in data.get("words", ())),
         )
 
 
@@ -224,6 +259,18 @@ def _effect(stored: _StoredEffect, n_outputs: int) -> Effect:
         points=points,
         partial_dependence=dependence,
         ale=ale,
+        share=np.array(stored["share"], dtype=np.float64),
+    )
+
+
+def _words(stored: _StoredWords, n_outputs: int) -> WordEffects:
+    change = np.array(stored["change"], dtype=np.float64)
+    if change.shape != (len(stored["words"]), n_outputs) or len(stored["share"]) != len(change):
+        raise ValueError("a column has more or fewer numbers than words")
+    return WordEffects(
+        column=stored["column"],
+        words=tuple(stored["words"]),
+        change=change,
         share=np.array(stored["share"], dtype=np.float64),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,11 @@ class UnseenRows:
             encoder = self.predictor.encoders[k][encoding]
             self._of_texts[k, encoding] = encoder.text_columns(self.texts, len(self))
         return self._of_texts[k, encoding]
+
+
+def chosen_outputs(predictions: AnyArray, outputs: Sequence[int] | None) -> Float64:
+    """Return the probabilities of some classes, or values, as columns."""
+    return np.asarray(predictions[:, None] if outputs is None else predictions[:, list(outputs)], dtype=np.float64)
 
 
 def map_rows(folder: Path, predictor: Predictor) -> TrainingRows:

@@ -61,6 +61,28 @@ def effect_charts(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def word_charts(summary: Mapping[str, Any]) -> list[str]:
+    """Draw what words add to predictions, for each text column, in one size for all pages."""
+    found = summary["explanation"]
+    return [_words(each, outputs=found["outputs"], task=summary["task"]) for each in found["words"]]
+
+
+def _words(found: Mapping[str, Any], *, outputs: Sequence[str], task: str) -> str:
+    added = "value" if task == "regression" else "probability"
+    first = found["change"][0][0]
+    return interval_bars(
+        [
+            IntervalBar(label=word, values=row[: len(_COLOURS)])
+            for word, row in zip(found["words"], found["change"], strict=True)
+        ],
+        title=f"What words of {found['column']} add to the predicted {added}",
+        description=f"The most effective is {found['words'][0]}, {format_number(first)}.",
+        x_label=f"added to the predicted {added}",
+        series=outputs if len(outputs) > 1 else (),
+        width=_WIDTH,
+    )
+
+
 def _curve(effect: Mapping[str, Any], *, outputs: Sequence[str], label: str) -> str:
     several = len(outputs) > 1
     series = []

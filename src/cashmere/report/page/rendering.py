@@ -17,7 +17,7 @@ from cashmere.report.figures.algorithms import algorithm_charts
 from cashmere.report.figures.contest import contest_charts
 from cashmere.report.figures.diagnostics import diagnostic_charts
 from cashmere.report.figures.diversity import course_charts, heat_maps
-from cashmere.report.figures.explanation import effect_charts, importance_charts
+from cashmere.report.figures.explanation import effect_charts, importance_charts, word_charts
 from cashmere.report.figures.latent_map import latent_charts
 from cashmere.report.figures.progress import progress_charts
 from cashmere.report.format import format_bytes, format_count, format_number, format_percent, format_seconds
@@ -106,6 +106,7 @@ def render_report(summary: Mapping[str, Any]) -> str:
         diagnostic_charts=[Markup(svg) for svg in diagnostic_charts(summary)],
         importance_charts=[Markup(svg) for svg in importance_charts(summary)],
         effect_charts=[Markup(svg) for svg in effect_charts(summary)],
+        word_charts=[Markup(svg) for svg in word_charts(summary)],
         strips=[Markup(svg) for svg in algorithm_charts(summary)],
         course_charts=[[Markup(svg) for svg in charts] for charts in course_charts(summary)],
         heat_maps=[Markup(svg) for svg in heat_maps(summary)],

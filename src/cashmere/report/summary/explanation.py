@@ -24,9 +24,9 @@ def explanation_section(folder: Path, digest: str | None) -> dict[str, Any]:
     dict
         ``why_not``: None, or the text to show instead of the rest; else ``metric``, ``greater_is_better``, ``rows``,
         ``validation_rows``, ``repeats``, ``columns``, ``measured`` columns, ``n_groups``, ``outputs``,
-        ``importances`` and ``effects``.
+        ``importances``, ``effects`` and ``words``.
     """
-    nothing: dict[str, Any] = {"importances": [], "effects": []}
+    nothing: dict[str, Any] = {"importances": [], "effects": [], "words": []}
     if not (folder / EXPLANATION).exists():
         return nothing | {"why_not": "The importance of columns has not been measured."}
     try:
@@ -68,5 +68,14 @@ def _shown(found: Explanation) -> dict[str, Any]:
                 "share": each.share.tolist(),
             }
             for each in found.effects[:_EFFECTS_SHOWN]
+        ],
+        "words": [
+            {
+                "column": shown_name(each.column),
+                "words": [shown_name(word) for word in each.words],
+                "change": each.change.tolist(),
+                "share": each.share.tolist(),
+            }
+            for each in found.words[:_EFFECTS_SHOWN]
         ],
     }

@@ -1,0 +1,153 @@
+"""How predictions change when a word is taken out of texts.
+
+The words that go most with the predictions are removed, one at a time, from texts that contain them, and the model
+predicts these texts again. The mean change is what a word adds to the predictions, whatever columns are made of texts.
+
+References
+----------
+Li, Monroe, Jurafsky (2016), Understanding neural networks through representation erasure, arXiv:1612.08220.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cashmere.base.arrays import AnyArray, Float64, IntArray
+from cashmere.explanations.unseen_rows import UnseenRows, chosen_outputs
+
+_SHOWN, _TRIED = 12, 36
+"""Number of words described, and of those that are removed from texts."""
+
+_LEAST_TEXTS, _MOST_TEXTS = 5, 50
+"""A word in fewer texts says little about others; from more, it is not removed."""
+
+_MOST_WORDS = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WordEffects:
+    """How predictions depend on the words of a text column.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    words : tuple of str
+        In lower case, those that change predictions most first.
+    change : (n_words, n_outputs) array
+        Mean prediction for texts with the word minus that for the same texts without it: what the word adds.
+    share : (n_words,) array
+        Share of the rows whose text contains the word.
+    """
+
+    column: str
+    words: tuple[str, ...]
+    change: Float64
+    share: Float64
+
+
+def word_effects(
+    unseen: UnseenRows,
+    column: str,
+    text: int,
+    base: AnyArray,
+    outputs: Sequence[int] | None,
+    *,
+    rng: np.random.Generator,
+) -> WordEffects | None:
+    """Measure what the words of a text column add to predictions.
+
+    Parameters
+    ----------
+    unseen : UnseenRows
+        Rows and models.
+    column : str
+        Name of the column.
+    text : int
+        Its number among the text columns.
+    base : (n_rows, n_classes) or (n_rows,) array
+        Predictions for the rows.
+    outputs : sequence of int or None
+        Classes whose probabilities to describe; None for regression.
+    rng : numpy.random.Generator
+        Draws the texts from which a frequent word is removed.
+
+    Returns
+    -------
+    WordEffects or None
+        None if there is no word in at least five texts that is not in all.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts = unseen.texts[text]
+    counter = CountVectorizer(binary=True, min_df=min(_LEAST_TEXTS, len(texts)), max_features=_MOST_WORDS)
+    try:
+        contains = counter.fit_transform(texts).tocsc()
+    except ValueError:  # no word is in enough texts
+        return None
+    known = chosen_outputs(base, outputs)
+    association = _association(contains, known)
+    tried = np.argsort(-association, kind="stable")[:_TRIED]
+    tried = tried[association[tried] > 0]
+    if not len(tried):
+        return None
+    words = counter.get_feature_names_out()[tried]
+    rows = [_some(contains.indices[contains.indptr[j] : contains.indptr[j + 1]], rng) for j in tried]
+    change = _changes(unseen, text, texts, words, rows, known, outputs)
+    order = np.argsort(-np.abs(change).max(axis=1), kind="stable")[:_SHOWN]
+    return WordEffects(
+        column=column,
+        words=tuple(str(word) for word in words[order]),
+        change=change[order],
+        share=np.diff(contains.indptr)[tried[order]] / len(texts),
+    )
+
+
+def _association(contains: Any, predictions: Float64) -> Float64:
+    """Return for each word by how many standard errors predictions for texts with it differ from all; the largest."""
+    n_texts, n_rows = np.diff(contains.indptr).astype(np.float64), len(predictions)
+    centred = predictions - predictions.mean(axis=0)
+    deviation = np.abs(contains.T @ centred) / np.maximum(n_texts, 1)[:, None]
+    scale = centred.std(axis=0)
+    relative = np.divide(deviation, scale, out=np.zeros_like(deviation), where=scale > 0).max(axis=1)
+    found: Float64 = relative * np.sqrt(n_texts * (1 - n_texts / n_rows))
+    return found
+
+
+def _some(rows: IntArray, rng: np.random.Generator) -> IntArray:
+    return rows if len(rows) <= _MOST_TEXTS else np.sort(rng.choice(rows, _MOST_TEXTS, replace=False))
+
+
+def _changes(
+    unseen: UnseenRows,
+    text: int,
+    texts: AnyArray,
+    words: Sequence[str],
+    rows: Sequence[IntArray],
+    known: Float64,
+    outputs: Sequence[int] | None,
+) -> Float64:
+    """Return the mean change of predictions by each word, shape ``(n_words, n_outputs)``."""
+    without = [
+        re.sub(rf"\b{re.escape(word)}\b", " ", each, flags=re.IGNORECASE)
+        for word, own in zip(words, rows, strict=True)
+        for each in texts[own]
+    ]
+    every = np.concatenate(rows)
+    columns = tuple(
+        np.array(without, dtype=object) if i == text else of_column[every] for i, of_column in enumerate(unseen.texts)
+    )
+    change = known[every] - chosen_outputs(unseen.predict(rows=every, texts=columns), outputs)
+    weight = np.ones(len(every)) if unseen.weight is None else np.asarray(unseen.weight, dtype=np.float64)[every]
+    parts = np.cumsum([len(own) for own in rows])[:-1]
+    return np.array(
+        [
+            np.average(each, axis=0, weights=w) if w.sum() > 0 else np.zeros(known.shape[1])
+            for each, w in zip(np.split(change, parts), np.split(weight, parts), strict=True)
+        ]
+    )
