@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import numbers
+import re
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -24,8 +25,15 @@ LEAST_NUMBERS, MOST_OTHERS = 10, 5
 _OTHERS_SHARE = 0.05
 """Most cells with several such texts: a column that is read as numbers no longer tells them apart."""
 
-_TEXT_WORDS = 4.0
+_TEXT_WORDS = 4
+"""Strings of more words on average are text, whatever the words."""
+
+_PHRASE_WORDS, _RECURRENCES = 1.5, 3
+"""Shorter strings are text if they have at least as many words with letters, each in as many strings, on average."""
+
 _TEXT_DISTINCT = 0.5
+_PHRASES_READ = 10_000
+_WORD = re.compile(r"\b[^\W\d_]\w+")
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, pd.Period, pd.Interval)
 
 
@@ -132,10 +140,29 @@ def _kind_of_texts(texts: pd.Series[str]) -> Reading:
         return Reading(ColumnKind.NUMERIC, tuple(sorted(distinct[other])), in_seconds)
     if (notation := find_notation(distinct, weight)) is not None:
         return Reading(ColumnKind.DATE, notation=notation)
-    words = distinct.str.count(r"\s+").to_numpy(dtype=np.float64) + 1
-    if float(words @ weight) > _TEXT_WORDS and len(distinct) > _TEXT_DISTINCT * len(texts):
-        return Reading(ColumnKind.TEXT)
+    if len(distinct) > _TEXT_DISTINCT * len(texts):
+        n_words = (distinct.str.count(r"\s+").to_numpy(dtype=np.int64) + 1) @ counts.to_numpy()
+        if n_words > _TEXT_WORDS * len(texts) or _are_phrases(distinct):
+            return Reading(ColumnKind.TEXT)
     return Reading(ColumnKind.CATEGORICAL)
+
+
+def _are_phrases(distinct: pd.Series[str]) -> bool:
+    """Return whether different strings are made of recurring words, such as titles of jobs or names of products.
+
+    Examples
+    --------
+    >>> colours = ["red", "green", "blue", "black"]
+    >>> _are_phrases(pd.Series([f"{one} on {other}" for one in colours for other in colours]))
+    True
+    >>> _are_phrases(pd.Series([f"user {number}" for number in range(100)]))
+    False
+    """
+    if len(distinct) > _PHRASES_READ:  # always the same ones, whatever the order of the rows
+        hashes = pd.util.hash_array(distinct.to_numpy(dtype=object))
+        distinct = distinct[np.argpartition(hashes, _PHRASES_READ)[:_PHRASES_READ]]
+    words = [word for text in distinct.str.lower() for word in set(_WORD.findall(text))]
+    return len(words) >= max(_PHRASE_WORDS * len(distinct), _RECURRENCES * len(set(words)))
 
 
 def _with_limits(distinct: pd.Series[str], parsed: Float64) -> Float64:
