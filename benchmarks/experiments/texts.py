@@ -4,10 +4,10 @@
     python -m benchmarks texts --corpora DIR
 
 The two source distributions hold the texts; DIR is where they are unpacked, with the archive inside the first. A
-variant is a number of components, with ``+scores`` if there are scores of texts, too; the first is the one that the
-others are compared with. Each run fits on some rows and is judged on others. It has one worker, and its clock counts
-CPU seconds: other programs on the machine hardly matter. Rows are added as runs end; the same command continues an
-interrupted one.
+variant is a number of components, with ``+scores`` if there are scores of texts, too, and with ``+words`` if these know
+no parts of words; the first is the one that the others are compared with. Each run fits on some rows and is judged on
+others. It has one worker, and its clock counts CPU seconds: other programs on the machine hardly matter. Rows are added
+as runs end; the same command continues an interrupted one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
 from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 from cashmere.data import preparation
+from cashmere.data.text_scores import with_parts
 from cashmere.records.budget import Budget
 from cashmere.run.settings import RunSettings
 
-VARIANTS = ("300", "300+scores", "100+scores", "30+scores", "30")
+VARIANTS = ("300", "30", "30+words", "100+words", "300+words", "30+scores", "100+scores")
 
 _MOST_TEST_ROWS = 4000
 
@@ -121,7 +122,9 @@ def run(folder: Path, key: RunKey) -> list[TextsRun]:
     )
     components, _, scores = key.variant.partition("+")
     most_cells = preparation._SCORE_CELLS if scores else 0
+    terms = (lambda words, counts, rarities: words) if scores == "words" else with_parts
     with (
+        mock.patch("cashmere.data.preparation.with_parts", terms),
         mock.patch.object(preparation, "_TEXT_COMPONENTS", (int(components), int(components))),
         mock.patch.object(preparation, "_SCORE_CELLS", most_cells),
         cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session,

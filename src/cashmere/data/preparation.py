@@ -9,7 +9,6 @@ numpy. Texts go through scikit-learn's `TfidfVectorizer`, then through `Truncate
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,16 @@ from cashmere.data.column_values import LARGEST
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
-from cashmere.data.text_scores import Matrix, score_weights, scored_outputs, scores_by_others, scores_of
+from cashmere.data.text_scores import (
+    Matrix,
+    count_parts,
+    part_rarities,
+    score_weights,
+    scored_outputs,
+    scores_by_others,
+    scores_of,
+    with_parts,
+)
 
 _ONEHOT_LEVELS = 20
 """Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
@@ -127,11 +135,12 @@ class FoldEncoder:
     stratified); unlike scikit-learn's class this works with any number of rows per class.
 
     All forms have the same columns for texts. The leading components show what texts are about. Scores, one or one for
-    each class, are ridge regressions of the target on all words: decisive words are often rare, so that no leading
-    component contains them. Training rows get scores from the other rows, too.
+    each class, are ridge regressions of the target on all words and their parts: decisive words are often rare, so that
+    no leading component contains them. Training rows get scores from the other rows, too.
     """
 
     _weights: Sequence[Matrix] = ()  # models of earlier versions have no scores
+    _rarities: Sequence[Matrix] = ()
 
     def __init__(self, encoding: Encoding, n_levels: IntArray, n_texts: int = 0) -> None:
         self.encoding = Encoding(encoding).value
@@ -217,9 +226,9 @@ class FoldEncoder:
             scores = self._fit_texts(texts, y, task_type, seed)
         else:
             other, learned = words_of
-            self._vectorizers, self._reducers, self._n_components, self._weights = copy.deepcopy(
-                (other._vectorizers, other._reducers, other._n_components, other._weights)
-            )
+            # The same objects, which a file then holds once.
+            self._vectorizers, self._reducers = other._vectorizers, other._reducers
+            self._n_components, self._weights, self._rarities = other._n_components, other._weights, other._rarities
             scores = learned.scores
         n_plain = len(self._numbers) + len(self._flagged)
         self._n_values = n_plain + sum(table.shape[1] for table in self._tables)
@@ -242,8 +251,8 @@ class FoldEncoder:
             if n:
                 terms = self._vectorizers[i].transform(text)
                 parts.append(self._reducers[i].transform(terms))
-                if self._weights:
-                    scores.append(scores_of(terms, self._weights[i]))
+                if self._weights and self._weights[i].size:
+                    scores.append(scores_of(with_parts(terms, count_parts(text), self._rarities[i]), self._weights[i]))
         return np.concatenate(parts + scores, axis=1, dtype=np.float32)
 
     def transform_values(self, values: FloatArray, of_texts: Matrix) -> Matrix:
@@ -320,7 +329,7 @@ class FoldEncoder:
 
     def _fit_texts(self, texts: tuple[AnyArray, ...], y: AnyArray, task_type: TaskType, seed: int) -> Matrix:
         """Learn words, components and weights of scores; return the scores of these rows, learned from other rows."""
-        self._vectorizers, self._reducers, self._n_components, self._weights = [], [], [], []
+        self._vectorizers, self._reducers, self._n_components, self._weights, self._rarities = [], [], [], [], []
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         from sklearn.decomposition import TruncatedSVD
@@ -337,7 +346,7 @@ class FoldEncoder:
             vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
-            weights = np.zeros((0, 0), dtype=np.float32)
+            weights, rarities = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.float32)
             with contextlib.suppress(ValueError):  # these training rows contain no words
                 terms = vectorizer.fit_transform(text)
                 n = min(most, *terms.shape) if terms.shape[1] > 1 else 0
@@ -345,14 +354,17 @@ class FoldEncoder:
                 reducer.set_params(n_components=n)
                 with np.errstate(all="ignore"):  # explained variance of constant texts is 0 / 0
                     reducer.fit(terms)
-                weights = np.zeros((terms.shape[1] + 1, 0), dtype=np.float32)
-                if outputs.size:
-                    weights = score_weights(terms, outputs)
-                    scores.append(scores_by_others(terms, outputs, folds))
+            if n and outputs.size:
+                counts = count_parts(text)
+                rarities = part_rarities(counts)
+                all_terms = with_parts(terms, counts, rarities)
+                weights = score_weights(all_terms, outputs)
+                scores.append(scores_by_others(all_terms, outputs, folds))
             self._vectorizers.append(vectorizer)
             self._reducers.append(reducer)
             self._n_components.append(n)
             self._weights.append(weights)
+            self._rarities.append(rarities)
         return np.concatenate(scores, axis=1)
 
 

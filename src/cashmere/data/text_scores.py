@@ -1,4 +1,8 @@
-"""Score texts by ridge regressions on their words, for learners that see only the leading components."""
+"""Score texts by ridge regressions on their words and parts of words, for learners that see only leading components.
+
+Parts of words, four letters each, tell what forms of a word, compounds and misspelt words have in common. They are
+counted under hash values, so that no list of them is kept.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,11 @@ from cashmere.data.fold import Fold
 from cashmere.data.task import TaskType
 
 _PENALTY = 1.0
-"""Of the ridge regressions. Rows of terms have length 1; 0.3 and 3 predict little worse."""
+"""Of the ridge regressions. Rows of words, and of parts, have length 1; 0.3 and 3 predict little worse."""
+
+_PART_LETTERS = 4
+N_PARTS = 2**15
+"""Number of hash values of parts of words. With more, scores predict no better."""
 
 Matrix = NDArray[np.float32]
 
@@ -47,13 +55,54 @@ def _scaled(values: Float64) -> Float64:
     return values / largest if largest > 0 else values
 
 
+def count_parts(texts: AnyArray) -> Any:
+    """Return weighted counts of parts of words, a sparse matrix ``(n_texts, n_parts)``: ``1 + log(count)``."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    size = (_PART_LETTERS, _PART_LETTERS)
+    counter = HashingVectorizer(
+        analyzer="char_wb", ngram_range=size, n_features=N_PARTS, alternate_sign=False, norm=None, dtype=np.float32
+    )
+    counts = counter.transform(texts)
+    counts.data = 1 + np.log(counts.data)
+    return counts
+
+
+def part_rarities(counts: Any) -> Matrix:
+    """Return the logarithm of how rare parts are among texts, ``(n_parts,)``, as `TfidfTransformer` computes it."""
+    n_texts, n_parts = counts.shape
+    containing = np.bincount(counts.indices, minlength=n_parts)
+    rarities: Float64 = np.log((1 + n_texts) / (1 + containing)) + 1
+    return rarities.astype(np.float32)
+
+
+def with_parts(words: Any, counts: Any, rarities: Matrix) -> Any:
+    """Return the terms of texts, a sparse matrix ``(n_texts, n_words + n_parts)``.
+
+    Parameters
+    ----------
+    words : (n_texts, n_words) sparse matrix
+        Weighted counts of words.
+    counts : (n_texts, n_parts) sparse matrix
+        From `count_parts`.
+    rarities : (n_parts,) array
+        From `part_rarities`.
+    """
+    from scipy.sparse import hstack
+    from sklearn.preprocessing import normalize
+
+    weighted = counts.copy()
+    weighted.data *= rarities[weighted.indices]
+    return hstack([words, normalize(weighted, copy=False)], format="csr")
+
+
 def score_weights(terms: Any, outputs: Float64) -> Matrix:
     """Return the weights of terms, ``(n_terms + 1, n_outputs)``; the last row holds the intercepts.
 
     Parameters
     ----------
     terms : (n_rows, n_terms) sparse matrix
-        Weighted counts of terms.
+        From `with_parts`.
     outputs : (n_rows, n_outputs) array
         From `scored_outputs`.
     """

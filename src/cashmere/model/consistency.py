@@ -13,6 +13,7 @@ from cashmere.data.preparation import FoldEncoder
 from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
+from cashmere.data.text_scores import N_PARTS
 from cashmere.ensembles import Ensemble, StackedEnsemble
 from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.conformal import ConformalScores
@@ -84,12 +85,17 @@ def _count_scores(where: str, encoder: FoldEncoder) -> int:
     """Check the weights of scores of texts; return the number of scores."""
     if not len(encoder._weights):  # a model of an earlier version, or of a table without texts
         return 0
-    require(len(encoder._weights) == encoder.n_texts, where, "has not one set of weights for each text column.")
-    counts = [
-        array(f"{where}: weights of terms", weights, (reducer.components_.shape[1] + 1, -1)).shape[1] if n else 0
-        for n, reducer, weights in zip(encoder._n_components, encoder._reducers, encoder._weights, strict=True)
-    ]
-    return sum(counts)
+    same = len(encoder._weights) == len(encoder._rarities) == encoder.n_texts
+    require(same, where, "has not one set of weights for each text column.")
+    n_scores = 0
+    for n, reducer, rarities, weights in zip(
+        encoder._n_components, encoder._reducers, encoder._rarities, encoder._weights, strict=True
+    ):
+        if n and weights.size:
+            n_parts = len(array(f"{where}: rarities of parts of words", rarities, (N_PARTS,)))
+            n_terms = reducer.components_.shape[1] + n_parts
+            n_scores += array(f"{where}: weights of terms", weights, (n_terms + 1, -1)).shape[1]
+    return n_scores
 
 
 def _check_text(where: str, n_components: int, vectorizer: Any, reducer: Any) -> None:
