@@ -17,6 +17,7 @@ from cashmere.data.column_values import are_present, parse_numbers, shown_value
 from cashmere.data.dates import DateNotation, find_notation
 from cashmere.data.durations import are_alike, seconds_of_texts
 from cashmere.data.limits import numbers_beyond
+from cashmere.data.unspaced_scripts import UNSPACED
 from cashmere.exceptions import ColumnTypeError
 
 LEAST_NUMBERS, MOST_OTHERS = 10, 5
@@ -30,6 +31,9 @@ _TEXT_WORDS = 4
 
 _PHRASE_WORDS, _RECURRENCES = 1.5, 3
 """Shorter strings are text if they have at least as many words with letters, each in as many strings, on average."""
+
+_LETTERS_OF_WORD = 2
+"""In scripts without blanks between words."""
 
 _TEXT_DISTINCT = 0.5
 _PHRASES_READ = 10_000
@@ -141,8 +145,8 @@ def _kind_of_texts(texts: pd.Series[str]) -> Reading:
     if (notation := find_notation(distinct, weight)) is not None:
         return Reading(ColumnKind.DATE, notation=notation)
     if len(distinct) > _TEXT_DISTINCT * len(texts):
-        n_words = (distinct.str.count(r"\s+").to_numpy(dtype=np.int64) + 1) @ counts.to_numpy()
-        if n_words > _TEXT_WORDS * len(texts) or _are_phrases(distinct):
+        n_words = distinct.str.count(r"\s+") + 1 + distinct.str.count(f"[{UNSPACED}]") // _LETTERS_OF_WORD
+        if n_words.to_numpy(dtype=np.int64) @ counts.to_numpy() > _TEXT_WORDS * len(texts) or _are_phrases(distinct):
             return Reading(ColumnKind.TEXT)
     return Reading(ColumnKind.CATEGORICAL)
 

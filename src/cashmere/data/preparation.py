@@ -31,6 +31,7 @@ from cashmere.data.text_scores import (
     scores_of,
     with_parts,
 )
+from cashmere.data.unspaced_scripts import pairs_as_words
 
 _ONEHOT_LEVELS = 20
 """Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
@@ -139,7 +140,7 @@ class FoldEncoder:
     no leading component contains them. Training rows get scores from the other rows, too.
     """
 
-    _weights: Sequence[Matrix] = ()  # models of earlier versions have no scores
+    _weights: Sequence[Matrix] = ()  # models of earlier versions have no scores, and know no words without blanks
     _rarities: Sequence[Matrix] = ()
 
     def __init__(self, encoding: Encoding, n_levels: IntArray, n_texts: int = 0) -> None:
@@ -249,10 +250,11 @@ class FoldEncoder:
         scores = []
         for i, (text, n) in enumerate(zip(texts, self._n_components, strict=True)):
             if n:
-                terms = self._vectorizers[i].transform(text)
+                words = pairs_as_words(text) if self._weights else text
+                terms = self._vectorizers[i].transform(words)
                 parts.append(self._reducers[i].transform(terms))
                 if self._weights and self._weights[i].size:
-                    scores.append(scores_of(with_parts(terms, count_parts(text), self._rarities[i]), self._weights[i]))
+                    scores.append(scores_of(with_parts(terms, count_parts(words), self._rarities[i]), self._weights[i]))
         return np.concatenate(parts + scores, axis=1, dtype=np.float32)
 
     def transform_values(self, values: FloatArray, of_texts: Matrix) -> Matrix:
@@ -342,7 +344,7 @@ class FoldEncoder:
             outputs = outputs[:, :0]
         folds = make_folds(of_texts, task_type, _CROSS_FIT, seed=seed) if outputs.size else []
         scores = [np.empty((len(outputs), 0), dtype=np.float32)]
-        for text in texts:
+        for text in map(pairs_as_words, texts):
             vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0

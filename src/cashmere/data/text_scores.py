@@ -6,7 +6,7 @@ counted under hash values, so that no list of them is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def _scaled(values: Float64) -> Float64:
     return values / largest if largest > 0 else values
 
 
-def count_parts(texts: AnyArray) -> Any:
+def count_parts(texts: Iterable[str]) -> Any:
     """Return weighted counts of parts of words, a sparse matrix ``(n_texts, n_parts)``: ``1 + log(count)``."""
     from sklearn.feature_extraction.text import HashingVectorizer
 

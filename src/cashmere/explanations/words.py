@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
+from cashmere.data.unspaced_scripts import UNSPACED, pairs_as_words
 from cashmere.explanations.unseen_rows import UnseenRows, chosen_outputs
 
 _SHOWN, _TRIED = 12, 36
@@ -87,7 +88,7 @@ def word_effects(
     texts = unseen.texts[text]
     counter = CountVectorizer(binary=True, min_df=min(_LEAST_TEXTS, len(texts)), max_features=_MOST_WORDS)
     try:
-        contains = counter.fit_transform(texts).tocsc()
+        contains = counter.fit_transform(pairs_as_words(texts)).tocsc()
     except ValueError:  # no word is in enough texts
         return None
     known = chosen_outputs(base, outputs)
@@ -119,6 +120,12 @@ def _association(contains: Any, predictions: Float64) -> Float64:
     return found
 
 
+def _pattern(word: str) -> re.Pattern[str]:
+    """Return what finds a word; a pair of letters of scripts without blanks may be inside a run of them."""
+    edge = "" if re.match(f"[{UNSPACED}]", word) else r"\b"
+    return re.compile(f"{edge}{re.escape(word)}{edge}", re.IGNORECASE)
+
+
 def _some(rows: IntArray, rng: np.random.Generator) -> IntArray:
     return rows if len(rows) <= _MOST_TEXTS else np.sort(rng.choice(rows, _MOST_TEXTS, replace=False))
 
@@ -134,9 +141,7 @@ def _changes(
 ) -> Float64:
     """Return the mean change of predictions by each word, shape ``(n_words, n_outputs)``."""
     without = [
-        re.sub(rf"\b{re.escape(word)}\b", " ", each, flags=re.IGNORECASE)
-        for word, own in zip(words, rows, strict=True)
-        for each in texts[own]
+        pattern.sub(" ", each) for pattern, own in zip(map(_pattern, words), rows, strict=True) for each in texts[own]
     ]
     every = np.concatenate(rows)
     columns = tuple(
