@@ -121,12 +121,11 @@ def run(folder: Path, key: RunKey) -> list[TextsRun]:
         task="classification" if classifies else "regression", budget=Budget(seconds=key.budget), seed=key.seed
     )
     components, _, scores = key.variant.partition("+")
-    most_cells = preparation._SCORE_CELLS if scores else 0
     terms = (lambda words, counts, rarities: words) if scores == "words" else with_parts
     with (
         mock.patch("cashmere.data.preparation.with_parts", terms),
-        mock.patch.object(preparation, "_TEXT_COMPONENTS", (int(components), int(components))),
-        mock.patch.object(preparation, "_SCORE_CELLS", most_cells),
+        mock.patch.object(preparation, "_TEXT_COMPONENTS", int(components)),
+        mock.patch.object(preparation, "_MOST_SCORES", preparation._MOST_SCORES if scores else 0),
         cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session,
     ):
         history = session.study.history

@@ -138,18 +138,16 @@ def test_strange_texts_are_harmless(texts):
     np.testing.assert_allclose(encoder.transform(coded), matrix)
 
 
-@pytest.mark.parametrize(("n_texts", "cells", "each"), [(1, 10**6, 150), (1, 30_000, 60), (2, 30_000, 30), (2, 0, 20)])
-def test_text_columns_share_the_components(n_texts, cells, each, monkeypatch):
-    monkeypatch.setattr(preparation, "_TEXT_COMPONENTS", (20, 150))
-    monkeypatch.setattr(preparation, "_TEXT_CELLS", cells)
-    n_rows = 500
+@pytest.mark.parametrize("n_texts", [1, 2])
+def test_texts_become_components_and_then_scores(n_texts):
     rng = np.random.default_rng(0)
     words = np.array([f"word{i}" for i in range(400)])
-    frame = pd.DataFrame({f"t{k}": [" ".join(rng.choice(words, 9)) for _ in range(n_rows)] for k in range(n_texts)})
+    frame = pd.DataFrame({f"t{k}": [" ".join(rng.choice(words, 9)) for _ in range(500)] for k in range(n_texts)})
     matrix, encoder, _ = encode(frame, ORDINAL)
-    assert matrix.shape == (n_rows, n_texts * (each + 1))  # and a score
+    assert matrix.shape == (500, n_texts * 31)
     later = encoder.transform(infer_schema(frame).code(frame))
-    np.testing.assert_array_equal(later[:, : n_texts * each], matrix[:, : n_texts * each])
+    np.testing.assert_array_equal(later[:, : n_texts * 30], matrix[:, : n_texts * 30])
+    assert not np.isclose(later[:, n_texts * 30 :], matrix[:, n_texts * 30 :]).any(axis=1).all()
 
 
 def test_encoders_of_earlier_versions_make_no_scores():
@@ -161,10 +159,11 @@ def test_encoders_of_earlier_versions_make_no_scores():
     np.testing.assert_array_equal(earlier, matrix[:, :-1])
 
 
-def test_too_many_scores_are_left_out(monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("_MOST_SCORES", 3), ("_SCORE_TERMS", 159), ("_SCORE_TERMS", 1000)])
+def test_too_many_scores_are_left_out(limit, value, monkeypatch):
     frame = pd.DataFrame({"t": [f"some words about number {i % 7} or é{i}" for i in range(40)]})
     matrix, _, _ = encode(frame, ORDINAL, np.arange(40) % 4, MULTICLASS)
-    monkeypatch.setattr(preparation, "_SCORE_CELLS", 159)
+    monkeypatch.setattr(preparation, limit, value)
     without, _, later = encode(frame, ORDINAL, np.arange(40) % 4, MULTICLASS, later=frame)
     np.testing.assert_array_equal(without, matrix[:, :-4])
     assert later.shape == without.shape

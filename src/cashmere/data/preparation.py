@@ -37,15 +37,14 @@ _ONEHOT_LEVELS = 20
 """Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
 
 _INDICATOR_SHARE = 0.01
-_TEXT_COMPONENTS = (30, 300)
-_TEXT_CELLS = 1_500_000
-"""Fewest and most components of a text column, and how many cells those of all text columns together may have before
-each has the fewest. Decisive words are rare, so many components help; but boosters take as many times longer
-(docs/benchmarks.md#components-of-texts)."""
+_TEXT_COMPONENTS = 30
+"""With scores, more components of a text predict no better, and trials take as many times longer
+(docs/benchmarks.md#columns-made-from-texts)."""
 
-_TEXT_TERMS = 10_000
-_SCORE_CELLS = 1_000_000
-"""Most cells of the scores of a text column: rows times outputs. With more, learning them would take too long."""
+_TEXT_WORDS = 10_000
+_MOST_SCORES = 100
+_SCORE_TERMS = 50_000_000
+"""Most scores of a text column, and how many terms all texts may have for one score: learning takes ten seconds."""
 
 _CROSS_FIT = "5fold"
 
@@ -337,43 +336,36 @@ class FoldEncoder:
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        most = _most_components(len(texts), len(y))
-        of_texts = y[: len(texts[0])]
-        outputs = scored_outputs(of_texts, task_type)
-        if len(outputs) < 2 or outputs.size > _SCORE_CELLS:
-            outputs = outputs[:, :0]
-        folds = make_folds(of_texts, task_type, _CROSS_FIT, seed=seed) if outputs.size else []
-        scores = [np.empty((len(outputs), 0), dtype=np.float32)]
+        y = y[: len(texts[0])]
+        n_scores = int(y.max()) + 1 if task_type is TaskType.MULTICLASS else 1
+        may_score = len(y) > 1 and n_scores <= _MOST_SCORES and len(y) * n_scores <= _SCORE_TERMS
+        outputs = scored_outputs(y, task_type) if may_score else np.empty((len(y), 0), dtype=np.float32)
+        folds = make_folds(y, task_type, _CROSS_FIT, seed=seed) if may_score else []
+        scores = [np.empty((len(y), 0), dtype=np.float32)]
         for text in map(pairs_as_words, texts):
-            vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
+            vectorizer = TfidfVectorizer(max_features=_TEXT_WORDS, sublinear_tf=True, dtype=np.float32)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
             weights, rarities = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.float32)
             with contextlib.suppress(ValueError):  # these training rows contain no words
                 terms = vectorizer.fit_transform(text)
-                n = min(most, *terms.shape) if terms.shape[1] > 1 else 0
+                n = min(_TEXT_COMPONENTS, *terms.shape) if terms.shape[1] > 1 else 0
             if n:
                 reducer.set_params(n_components=n)
                 with np.errstate(all="ignore"):  # explained variance of constant texts is 0 / 0
                     reducer.fit(terms)
-            if n and outputs.size:
+            if n and may_score:
                 counts = count_parts(text)
-                rarities = part_rarities(counts)
-                all_terms = with_parts(terms, counts, rarities)
-                weights = score_weights(all_terms, outputs)
-                scores.append(scores_by_others(all_terms, outputs, folds))
+                all_terms = with_parts(terms, counts, of_parts := part_rarities(counts))
+                if all_terms.nnz * n_scores <= _SCORE_TERMS:
+                    weights, rarities = score_weights(all_terms, outputs), of_parts
+                    scores.append(scores_by_others(all_terms, outputs, folds))
             self._vectorizers.append(vectorizer)
             self._reducers.append(reducer)
             self._n_components.append(n)
             self._weights.append(weights)
             self._rarities.append(rarities)
         return np.concatenate(scores, axis=1)
-
-
-def _most_components(n_texts: int, n_rows: int) -> int:
-    """Return the most components for each of some text columns."""
-    fewest, most = _TEXT_COMPONENTS
-    return min(max(_TEXT_CELLS // max(n_texts * n_rows, 1), fewest), most)
 
 
 def _medians(numbers: FloatArray, missing: BoolArray) -> Float64:

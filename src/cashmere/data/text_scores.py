@@ -26,7 +26,7 @@ N_PARTS = 2**15
 Matrix = NDArray[np.float32]
 
 
-def scored_outputs(y: AnyArray, task_type: TaskType) -> Float64:
+def scored_outputs(y: AnyArray, task_type: TaskType) -> Matrix:
     """Return what scores predict.
 
     Parameters
@@ -38,15 +38,15 @@ def scored_outputs(y: AnyArray, task_type: TaskType) -> Float64:
 
     Returns
     -------
-    (n_rows, n_outputs) array
+    (n_rows, n_outputs) array of float32
         An indicator of each class, if there are more than two; else one column: 0 and 1 for two classes, or values,
         shifted and scaled to at most 1 in size.
     """
     if task_type is TaskType.MULTICLASS:
-        indicators: Float64 = (y[:, None] == np.arange(int(y.max()) + 1)).astype(np.float64)
+        indicators: Matrix = (y[:, None] == np.arange(int(y.max()) + 1)).astype(np.float32)
         return indicators
     values = _scaled(np.asarray(y, dtype=np.float64)[:, None])  # before differences, which may overflow
-    return _scaled(values - values.mean())
+    return _scaled(values - values.mean()).astype(np.float32)
 
 
 def _scaled(values: Float64) -> Float64:
@@ -96,7 +96,7 @@ def with_parts(words: Any, counts: Any, rarities: Matrix) -> Any:
     return hstack([words, normalize(weighted, copy=False)], format="csr")
 
 
-def score_weights(terms: Any, outputs: Float64) -> Matrix:
+def score_weights(terms: Any, outputs: Matrix) -> Matrix:
     """Return the weights of terms, ``(n_terms + 1, n_outputs)``; the last row holds the intercepts.
 
     Parameters
@@ -108,7 +108,7 @@ def score_weights(terms: Any, outputs: Float64) -> Matrix:
     """
     from sklearn.linear_model import Ridge
 
-    model = Ridge(alpha=_PENALTY, solver="sparse_cg").fit(terms, outputs.astype(np.float32))
+    model = Ridge(alpha=_PENALTY, solver="sparse_cg").fit(terms, outputs)
     n_outputs = outputs.shape[1]
     intercepts = np.broadcast_to(model.intercept_, (1, n_outputs))
     return np.concatenate([model.coef_.reshape(n_outputs, -1).T, intercepts], dtype=np.float32)
@@ -121,7 +121,7 @@ def scores_of(terms: Any, weights: Matrix) -> Matrix:
     return scores
 
 
-def scores_by_others(terms: Any, outputs: Float64, folds: Sequence[Fold]) -> Matrix:
+def scores_by_others(terms: Any, outputs: Matrix, folds: Sequence[Fold]) -> Matrix:
     """Return the scores of training rows, ``(n_rows, n_outputs)``, each by weights from the rows of other folds."""
     scores = np.empty(outputs.shape, dtype=np.float32)
     for fold in folds:
