@@ -1,6 +1,10 @@
+from io import BytesIO
+from zipfile import ZipFile
+
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline, make_union
@@ -82,3 +86,10 @@ def test_any_values_are_scaled(y):
     assert outputs.shape == (4, 1) and np.isfinite(outputs).all()
     assert np.abs(outputs).max() in (0, pytest.approx(1))
     assert outputs.mean() == pytest.approx(0, abs=1e-6)
+
+
+def test_files_of_encoders_hold_a_list_of_words_and_not_an_array_for_each():
+    frame, counts = texts(400)
+    encoder, _ = fitted(frame, targets(counts, BINARY), BINARY)
+    with ZipFile(BytesIO(skops.io.dumps(encoder))) as archive:
+        assert len(archive.namelist()) < 30

@@ -349,6 +349,7 @@ class FoldEncoder:
             weights, rarities = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.float32)
             with contextlib.suppress(ValueError):  # these training rows contain no words
                 terms = vectorizer.fit_transform(text)
+                vectorizer.vocabulary_ = {word: int(i) for word, i in vectorizer.vocabulary_.items()}  # small in files
                 n = min(_TEXT_COMPONENTS, *terms.shape) if terms.shape[1] > 1 else 0
             if n:
                 reducer.set_params(n_components=n)
