@@ -28,6 +28,7 @@ from benchmarks.pages import (
     real_runs,
     refining,
     surrogates,
+    texts,
     timings,
     trials,
 )
@@ -87,6 +88,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from deviances.parts()
     yield from logarithms.parts()
     yield from many_levels.parts()
+    yield from texts.parts()
     yield from rare_classes.parts()
     yield from label_metrics.parts()
     yield from coverage.parts()

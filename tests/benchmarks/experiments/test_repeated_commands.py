@@ -27,6 +27,7 @@ from benchmarks.experiments import (
     positions,
     quantisation,
     spare_time,
+    texts,
     tpe,
 )
 from benchmarks.experiments.divbo import surrogate_curve
@@ -122,6 +123,7 @@ def test_documented_command_finds_the_kept_rows(module, name, options, tmp_path)
         ("refining", refining.RefinedModel),
         ("spare_time", spare_time.SpareTimeRow),
         ("surrogate_curve", surrogate_curve.JudgedSurrogate),
+        ("texts", texts.TextsRun),
         ("tpe", tpe.JudgedSearch),
         ("worker_start", worker_start.WorkerStart),
     ],
