@@ -46,7 +46,10 @@ def test_scores_of_new_texts_are_ridge_regressions_on_their_words(task_type):
     encoder, _ = fitted(frame, y, task_type)
     scores = encoder.transform(infer_schema(frame).code(later))[:, -N_SCORES[task_type] :]
     parts = HashingVectorizer(analyzer="char_wb", ngram_range=(4, 4), n_features=2**15, alternate_sign=False, norm=None)
-    words = make_union(TfidfVectorizer(sublinear_tf=True), make_pipeline(parts, TfidfTransformer(sublinear_tf=True)))
+    words = make_union(
+        TfidfVectorizer(token_pattern=r"\w+|[^\w\s.,]", sublinear_tf=True),
+        make_pipeline(parts, TfidfTransformer(sublinear_tf=True)),
+    )
     outputs = y[:, None] == np.arange(3) if task_type is MULTICLASS else y[:, None]
     oracle = Ridge(solver="lsqr", tol=1e-10).fit(words.fit_transform(frame["t"]), outputs)
     expected = oracle.predict(words.transform(later["t"])).reshape(50, -1)

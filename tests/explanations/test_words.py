@@ -33,7 +33,7 @@ def drawn_texts(seed=0):
     rng = np.random.default_rng(seed)
     words = [f"word{i}" for i in range(60)]
     return np.array(
-        [" ".join(np.append(rng.choice(words, 8), rng.choice(["Good", "fine.", "bad!"]))) for _ in range(N)]
+        [" ".join(np.append(rng.choice(words, 8), rng.choice(["Good", "fine.", "bad."]))) for _ in range(N)]
     )
 
 
@@ -50,7 +50,8 @@ def value(texts):
 
 
 def effects(unseen, outputs=None):
-    return word_effects(unseen, "t", 0, unseen.predict(), outputs, rng=np.random.default_rng(0))
+    names = tuple(map(str, outputs or ["y"]))
+    return word_effects(unseen, "t", 0, unseen.predict(), outputs, names, rng=np.random.default_rng(0))
 
 
 def test_words_add_what_the_function_says():

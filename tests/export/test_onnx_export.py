@@ -219,5 +219,5 @@ def test_deployable_search_leaves_out_what_does_not_convert(table, tmp_path):
 def test_deployable_search_refuses_texts_first(table):
     words = [f"the {i}th review of a very good thing" for i in range(len(table))]
     model = AutoClassifier(budget="1trials", deployable="onnx", **QUICK)
-    with pytest.raises(ConversionError, match="column 'review' holds texts"):
+    with pytest.raises(ConversionError, match="column 'review' is text"):
         model.fit(table[["size"]].assign(review=words), table["good"])

@@ -13,8 +13,6 @@ from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, plain, say, typed_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cashmere.explanations import Explanation
     from cashmere.explanations.words import WordEffects
 
@@ -118,21 +116,24 @@ def _show(found: Explanation, *, repeats: int) -> None:
         grid.add_row(*map(plain, row))
     Console().print(grid)
     for each in found.words:
-        _show_words(each, found.outputs)
+        _show_words(each)
 
 
-def _show_words(found: WordEffects, outputs: Sequence[str]) -> None:
-    """Print what the words of a column add to the predictions as a table."""
+def _show_words(found: WordEffects) -> None:
+    """Print what the words of a column add to the predictions as a table; of several classes, only two for each."""
     from rich.console import Console
     from rich.table import Table
 
-    title = f"what words of {found.column!r} add to predictions"
-    grid = Table(title=plain(title), caption="with the word minus without it, in texts that contain it", box=None)
+    grid = Table(title=plain(f"what words of {found.column!r} add to predictions"), box=None)
+    grid.caption = "change of the prediction for texts with the word, compared with the same texts without it"
     grid.add_column("word", overflow="fold")
-    for name in ("rows", *outputs):
+    several = len(found.outputs) > 1
+    for name in ("rows", *(("raises most", "by", "lowers most", "by") if several else found.outputs)):
         grid.add_column(plain(name), justify="right", overflow="fold")
     for word, share, change in zip(found.words, found.share, found.change, strict=True):
-        grid.add_row(plain(word), f"{share:.1%}", *(f"{each:+.3g}" for each in change))
+        chosen = (int(change.argmax()), int(change.argmin())) if several else (0,)
+        cells = [cell for k in chosen for cell in ([found.outputs[k]] if several else []) + [f"{change[k]:+.3g}"]]
+        grid.add_row(plain(word), f"{share:.1%}", *map(plain, cells))
     Console().print(grid)
 
 

@@ -17,7 +17,7 @@ from cashmere.data.column_values import are_present, parse_numbers, shown_value
 from cashmere.data.dates import DateNotation, find_notation
 from cashmere.data.durations import are_alike, seconds_of_texts
 from cashmere.data.limits import numbers_beyond
-from cashmere.data.unspaced_scripts import UNSPACED
+from cashmere.data.words import UNSPACED
 from cashmere.exceptions import ColumnTypeError
 
 LEAST_NUMBERS, MOST_OTHERS = 10, 5
@@ -35,7 +35,9 @@ _PHRASE_WORDS, _RECURRENCES = 1.5, 3
 _LETTERS_OF_WORD = 2
 """In scripts without blanks between words."""
 
-_TEXT_DISTINCT = 0.5
+_TEXT_DISTINCT, _PHRASE_DISTINCT = 0.5, 0.2
+"""Smallest shares of the values that differ, in sentences and in phrases: a level of a category has more rows."""
+
 _PHRASES_READ = 10_000
 _WORD = re.compile(r"\b[^\W\d_]\w+")
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, pd.Period, pd.Interval)
@@ -144,9 +146,11 @@ def _kind_of_texts(texts: pd.Series[str]) -> Reading:
         return Reading(ColumnKind.NUMERIC, tuple(sorted(distinct[other])), in_seconds)
     if (notation := find_notation(distinct, weight)) is not None:
         return Reading(ColumnKind.DATE, notation=notation)
-    if len(distinct) > _TEXT_DISTINCT * len(texts):
+    if len(distinct) > _PHRASE_DISTINCT * len(texts):
         n_words = distinct.str.count(r"\s+") + 1 + distinct.str.count(f"[{UNSPACED}]") // _LETTERS_OF_WORD
-        if n_words.to_numpy(dtype=np.int64) @ counts.to_numpy() > _TEXT_WORDS * len(texts) or _are_phrases(distinct):
+        total = n_words.to_numpy(dtype=np.int64) @ counts.to_numpy()
+        are_sentences = total > _TEXT_WORDS * len(texts) and len(distinct) > _TEXT_DISTINCT * len(texts)
+        if are_sentences or _are_phrases(distinct):
             return Reading(ColumnKind.TEXT)
     return Reading(ColumnKind.CATEGORICAL)
 

@@ -35,9 +35,9 @@ def infer_schema(
     Text columns are read as numbers if every value parses, or every value but a few texts such as "unknown", see
     `Column.missing_texts`; likewise as seconds if they are durations or times of day, see `seconds_of_texts`; as dates
     if 95 % are, see `find_notation`; as text if more than half of the values differ, and have more than 4 words on
-    average, or words that recur in other values; else as categories. Missing values and blank strings are ignored.
-    Integers stay numbers. Columns without information are dropped, see `Column.dropped`, which may leave none. The
-    result does not depend on the order of the rows.
+    average, or if more than a fifth differ, and their words recur in others; else as categories. Missing values and
+    blank strings are ignored. Integers stay numbers. Columns without information are dropped, see `Column.dropped`,
+    which may leave none. The result does not depend on the order of the rows.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from cashmere.data.text_scores import (
     scores_of,
     with_parts,
 )
-from cashmere.data.unspaced_scripts import pairs_as_words
+from cashmere.data.words import WORD, pairs_as_words
 
 _ONEHOT_LEVELS = 20
 """Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
@@ -343,7 +343,9 @@ class FoldEncoder:
         folds = make_folds(y, task_type, _CROSS_FIT, seed=seed) if may_score else []
         scores = [np.empty((len(y), 0), dtype=np.float32)]
         for text in map(pairs_as_words, texts):
-            vectorizer = TfidfVectorizer(max_features=_TEXT_WORDS, sublinear_tf=True, dtype=np.float32)
+            vectorizer = TfidfVectorizer(
+                max_features=_TEXT_WORDS, token_pattern=WORD, sublinear_tf=True, dtype=np.float32
+            )
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
             weights, rarities = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.float32)

@@ -132,8 +132,10 @@ def explain(
     found = (
         column_effect(unseen, column, outputs, rows=followed) for column in first if column.kind is not ColumnKind.TEXT
     )
+    classes = list(range(base.shape[1])) if len(names) > 1 else outputs
+    all_names = tuple(str(label)[:1000] for label in predictor.target.labels()) if len(names) > 1 else names
     words = (
-        word_effects(unseen, column.name, column.text, base, outputs, rng=rng)
+        word_effects(unseen, column.name, column.text, base, classes, all_names, rng=rng)
         for column in first
         if column.text is not None
     )
@@ -218,5 +220,5 @@ def _outputs(unseen: UnseenRows, settings: Mapping[str, Any]) -> tuple[list[int]
         codes = [1]
     else:
         counts = np.bincount(unseen.y, minlength=len(labels))
-        codes = np.argsort(-counts, kind="stable")[:_OUTPUTS].tolist()
+        codes = sorted(np.argsort(-counts, kind="stable")[:_OUTPUTS].tolist())
     return codes, tuple(str(labels[code])[:1000] for code in codes)

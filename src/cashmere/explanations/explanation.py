@@ -47,6 +47,7 @@ class _StoredEffect(TypedDict):
 class _StoredWords(TypedDict):
     column: ShortText
     words: Annotated[list[ShortText], Meta(min_length=1, max_length=1000)]
+    outputs: Annotated[list[ShortText], Meta(min_length=1)]
     change: _Table
     share: list[Positive]
 
@@ -151,7 +152,7 @@ class Explanation:
             (each.column, word, output, each.change[i, k], each.share[i])
             for each in self.words
             for i, word in enumerate(each.words)
-            for k, output in enumerate(self.outputs)
+            for k, output in enumerate(each.outputs)
         ]
         return pd.DataFrame(rows, columns=["column", "word", "output", "change", "share"])
 
@@ -204,6 +205,7 @@ class Explanation:
                 {
                     "column": each.column,
                     "words": list(each.words),
+                    "outputs": list(each.outputs),
                     "change": each.change.tolist(),
                     "share": each.share.tolist(),
                 }
@@ -239,7 +241,7 @@ class Explanation:
                 for each in data["importances"]
             ),
             effects=tuple(_effect(each, n_outputs) for each in data["effects"]),
-            words=tuple(_words(each, n_outputs) for each in data.get("words", ())),
+            words=tuple(_words(each) for each in data.get("words", ())),
         )
 
 
@@ -263,13 +265,14 @@ def _effect(stored: _StoredEffect, n_outputs: int) -> Effect:
     )
 
 
-def _words(stored: _StoredWords, n_outputs: int) -> WordEffects:
+def _words(stored: _StoredWords) -> WordEffects:
     change = np.array(stored["change"], dtype=np.float64)
-    if change.shape != (len(stored["words"]), n_outputs) or len(stored["share"]) != len(change):
+    if change.shape != (len(stored["words"]), len(stored["outputs"])) or len(stored["share"]) != len(change):
         raise ValueError("a column has more or fewer numbers than words")
     return WordEffects(
         column=stored["column"],
         words=tuple(stored["words"]),
+        outputs=tuple(stored["outputs"]),
         change=change,
         share=np.array(stored["share"], dtype=np.float64),
     )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
-from cashmere.data.unspaced_scripts import UNSPACED, pairs_as_words
+from cashmere.data.words import UNSPACED, WORD, pairs_as_words
 from cashmere.explanations.unseen_rows import UnseenRows, chosen_outputs
 
 _SHOWN, _TRIED = 12, 36
@@ -40,6 +40,8 @@ class WordEffects:
         Its name.
     words : tuple of str
         In lower case, those that change predictions most first.
+    outputs : tuple of str
+        With two classes, the second one; with more, all; for regression, the name of the target.
     change : (n_words, n_outputs) array
         Mean prediction for texts with the word minus that for the same texts without it: what the word adds.
     share : (n_words,) array
@@ -48,6 +50,7 @@ class WordEffects:
 
     column: str
     words: tuple[str, ...]
+    outputs: tuple[str, ...]
     change: Float64
     share: Float64
 
@@ -58,6 +61,7 @@ def word_effects(
     text: int,
     base: AnyArray,
     outputs: Sequence[int] | None,
+    names: tuple[str, ...],
     *,
     rng: np.random.Generator,
 ) -> WordEffects | None:
@@ -75,6 +79,8 @@ def word_effects(
         Predictions for the rows.
     outputs : sequence of int or None
         Classes whose probabilities to describe; None for regression.
+    names : tuple of str
+        Names of the outputs.
     rng : numpy.random.Generator
         Draws the texts from which a frequent word is removed.
 
@@ -86,7 +92,9 @@ def word_effects(
     from sklearn.feature_extraction.text import CountVectorizer
 
     texts = unseen.texts[text]
-    counter = CountVectorizer(binary=True, min_df=min(_LEAST_TEXTS, len(texts)), max_features=_MOST_WORDS)
+    counter = CountVectorizer(
+        token_pattern=WORD, binary=True, min_df=min(_LEAST_TEXTS, len(texts)), max_features=_MOST_WORDS
+    )
     try:
         contains = counter.fit_transform(pairs_as_words(texts)).tocsc()
     except ValueError:  # no word is in enough texts
@@ -104,6 +112,7 @@ def word_effects(
     return WordEffects(
         column=column,
         words=tuple(str(word) for word in words[order]),
+        outputs=names,
         change=change[order],
         share=np.diff(contains.indptr)[tried[order]] / len(texts),
     )
@@ -121,8 +130,8 @@ def _association(contains: Any, predictions: Float64) -> Float64:
 
 
 def _pattern(word: str) -> re.Pattern[str]:
-    """Return what finds a word; a pair of letters of scripts without blanks may be inside a run of them."""
-    edge = "" if re.match(f"[{UNSPACED}]", word) else r"\b"
+    """Return what finds a word; symbols, and letters of scripts without blanks, may stand next to others."""
+    edge = "" if re.match(rf"[{UNSPACED}]|\W", word) else r"\b"
     return re.compile(f"{edge}{re.escape(word)}{edge}", re.IGNORECASE)
 
 

@@ -34,13 +34,15 @@ def check_columns_convert(schema: TableSchema) -> None:
         If a column contains text, which ONNX cannot split into words as cashmere does, or has no name, or if no column
         is used.
     """
-    reasons = {f"column {c.name!r}": "holds texts of several words" for c in schema.used if c.kind is ColumnKind.TEXT}
+    reasons = {f"column {c.name!r}": "is text" for c in schema.used if c.kind is ColumnKind.TEXT}
+    advice = "Fit again without such columns, or deploy the model folder: see docs/serving.md." if reasons else ""
     if not all(column.name for column in schema.used):
         reasons["a column"] = "has no name"
+        advice += " " * bool(advice) + "Give every column a name, and fit again."
     if not schema.used:
         reasons["the table"] = "has no column that is used"
     if reasons:
-        raise ConversionError(reasons, "Fit again without such columns, or give them a name.")
+        raise ConversionError(reasons, advice)
 
 
 def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:

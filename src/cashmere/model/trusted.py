@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cashmere.data.words import WORD
+
 TUPLE = "()"
 """In place of attributes if the state of the type is a tuple."""
 
@@ -222,7 +224,7 @@ FIXED_VALUES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "preprocessor": (None,),
         "stop_words": (None,),
         "strip_accents": (None,),
-        "token_pattern": (r"(?u)\b\w\w+\b",),
+        "token_pattern": (WORD, r"(?u)\b\w\w+\b"),  # the latter in earlier versions
         "tokenizer": (None,),
     },
     "sklearn.feature_selection._from_model.SelectFromModel": {"importance_getter": ("auto",)},

@@ -64,21 +64,22 @@ def effect_charts(summary: Mapping[str, Any]) -> list[str]:
 def word_charts(summary: Mapping[str, Any]) -> list[str]:
     """Draw what words add to predictions, for each text column, in one size for all pages."""
     found = summary["explanation"]
-    return [_words(each, outputs=found["outputs"], task=summary["task"]) for each in found["words"]]
+    return [_words(each, task=summary["task"]) for each in found["words"]]
 
 
-def _words(found: Mapping[str, Any], *, outputs: Sequence[str], task: str) -> str:
+def _words(found: Mapping[str, Any], *, task: str) -> str:
     added = "value" if task == "regression" else "probability"
-    first = found["change"][0][0]
+    bars = []
+    for word, changes in zip(found["words"], found["change"], strict=True):
+        k = max(range(len(changes)), key=lambda i: abs(changes[i]))
+        label = word if len(changes) == 1 else f"{word} \u2192 {found['outputs'][k]}"
+        bars.append(IntervalBar(label=label, values=[changes[k]]))
+    first = bars[0]
     return interval_bars(
-        [
-            IntervalBar(label=word, values=row[: len(_COLOURS)])
-            for word, row in zip(found["words"], found["change"], strict=True)
-        ],
+        bars,
         title=f"What words of {found['column']} add to the predicted {added}",
-        description=f"The most effective is {found['words'][0]}, {format_number(first)}.",
+        description=f"The most effective is {first.label}, {format_number(first.values[0])}.",
         x_label=f"added to the predicted {added}",
-        series=outputs if len(outputs) > 1 else (),
         width=_WIDTH,
     )
 

@@ -73,6 +73,7 @@ def _shown(found: Explanation) -> dict[str, Any]:
             {
                 "column": shown_name(each.column),
                 "words": [shown_name(word) for word in each.words],
+                "outputs": [shown_name(output) for output in each.outputs],
                 "change": each.change.tolist(),
                 "share": each.share.tolist(),
             }

@@ -8,7 +8,7 @@ from cashmere.data.column import ColumnKind
 from cashmere.data.inference import infer_schema
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.task import Encoding, TaskType
-from cashmere.data.unspaced_scripts import pairs_as_words
+from cashmere.data.words import pairs_as_words
 
 CHINESE = "的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出就分对成会可主发年动同工也能下过子说产种"
 
@@ -48,3 +48,13 @@ def test_scores_tell_sentences_apart_by_a_word_inside():
     encoder.fit_transform(schema.code(frame), good[:300].astype(int), TaskType.BINARY, 0)
     score = encoder.transform(schema.code(pd.DataFrame({"t": texts[300:]})))[:, -1]
     assert score[good[300:]].min() > score[~good[300:]].max()
+
+
+def test_emojis_and_symbols_are_words():
+    rng = np.random.default_rng(0)
+    for signs in (["😀", "😡"], ["C++", "C#"], ["a", "b"]):
+        texts = [" ".join([*rng.choice(["word", "other", "more", "text"], 6), sign]) for sign in signs * 150]
+        frame = pd.DataFrame({"t": texts})
+        encoder = FoldEncoder.for_schema(Encoding.ORDINAL, schema := infer_schema(frame))
+        score = encoder.fit_transform(schema.code(frame), np.arange(300) % 2, TaskType.BINARY, 0)[:, -1]
+        assert score[1::2].min() > score[::2].max()

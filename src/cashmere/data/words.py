@@ -1,12 +1,15 @@
-"""Texts in scripts that put no blanks between words: Chinese, Japanese, Thai, Lao, Burmese, Khmer."""
+"""What counts as a word in texts, also in those of scripts that put no blanks between words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
+WORD = r"(?u)\w+|[^\w\s.,]"
+"""Regular expression of a word: letters and digits, or a symbol, such as an emoji or the plus signs of ``C++``."""
+
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-"""Their letters, as ranges of a regular expression."""
+"""Letters of scripts without blanks, ranges of a regular expression: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
 
 _RUN = re.compile(f"[{UNSPACED}]+")
 
