@@ -85,3 +85,17 @@ def test_fit_warns_of_a_leak_and_the_report_repeats_it(rng, tmp_path):
     with pytest.warns(TargetWarning, match="'paid' predicts the target nearly alone"):
         model.fit(X, y)
     assert "&#39;paid&#39; predicts the target nearly alone" in (tmp_path / "run" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_texts_that_hold_the_target_are_named_and_honest_ones_are_not(rng, rare):
+    words = np.array([f"word{i}" for i in range(60)])
+    y = (np.arange(N) % (25 if rare else 2) == 0).astype(int)
+    filler = [" ".join(rng.choice(words, 6)) for _ in range(N)]
+    labels = np.array(["closed as none", "closed as refund"])[y]
+    leaking = [f"{text} {label}" for text, label in zip(filler, labels, strict=True)]
+    honest = [text if rng.random() < 0.2 else more for text, more in zip(filler, leaking, strict=True)]
+    for columns in ({"note": leaking}, {"a": rng.normal(size=N), "note": leaking}):
+        found = leak_hint(coded(**columns), y, TaskType.BINARY)
+        assert "Column 'note' predicts the target nearly alone (skill 0.9" in found
+    assert leak_hint(coded(note=honest, more=filler), y, TaskType.BINARY) is None

@@ -319,7 +319,7 @@ def test_columns_that_tell_new_rows_are_named():
     table, new = rows(0.0, ["north", "south"]), rows(1.5, ["north", "west"])
     found = inspect_table(table, (table["steady"] > 0).map({True: "yes", False: "no"}), new_rows=new)
     drifts = found.frame().set_index("name")["drift"]
-    assert drifts["drifting"] > 0.2 and drifts["site"] > 0.2 and np.isnan(drifts["note"])
+    assert drifts["drifting"] > 0.2 and drifts["site"] > 0.2 and 0 <= drifts["note"] < 0.1
     assert max(drifts["steady"], drifts["same"]) < 0.05
     (finding,) = (each for each in found.findings if each.kind is FindingKind.DRIFT)
     assert set(finding.columns) == {"drifting", "site"} and "tell new rows from those of the table" in finding.sentence
@@ -387,3 +387,22 @@ def test_new_rows_are_read_like_the_table(tmp_path):
     command = ["inspect", str(tmp_path / "train.csv"), "--target", "y", "--new", str(tmp_path / "test.csv")]
     told = CliRunner().invoke(app, command)
     assert told.exit_code == 0 and "other new rows" not in told.output, told.output
+
+
+def leaking_texts(n=300):
+    rng = np.random.default_rng(0)
+    y = np.tile(["refund", "none"], n // 2)
+    words = np.array([f"word{i}" for i in range(50)])
+    notes = [f"{' '.join(rng.choice(words, 6))} closed as {label}." for label in y]
+    reviews = [" ".join(rng.choice(words, 8)) for _ in range(n)]
+    return pd.DataFrame({"note": notes, "review": reviews}), y
+
+
+def test_texts_that_hold_the_target_are_found():
+    X, y = leaking_texts()
+    found = inspect_table(X, y)
+    skills = found.frame().set_index("name")["skill"]
+    assert skills["note"] > 0.9 and 0 <= skills["review"] < 0.1
+    assert [each.columns for each in found.findings if each.kind is FindingKind.ALONE] == [("note",)]
+    later = X.assign(review=[f"{text} sent from a phone" for text in X["review"]])
+    assert inspect_table(X, new_rows=later).frame().set_index("name")["drift"]["review"] > 0.9

@@ -160,7 +160,10 @@ def _explain_predictions(
     for one in found.predictions.itertuples(index=False):
         of_row = found.contributions[found.contributions["row"] == one.row]
         of_row = of_row.assign(value=of_row["value"].astype(object).where(of_row["value"].notna(), "missing"))
-        title = f"Row {one.row}: {one.output} {one.prediction:.4g}, {one.base:.4g} on average"
+        predicted = f"{found.target} {one.prediction:.4g}"
+        if found.is_probability:
+            predicted = f"{found.target} = {one.output} with probability {one.prediction:.4g}"
+        title = f"Row {one.row}: {predicted}, {one.base:.4g} on average"
         grid = Table(title=plain(title), box=None, title_justify="left")
         grid.add_column("column", overflow="fold")
         grid.add_column("value", overflow="fold")

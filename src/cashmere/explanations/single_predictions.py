@@ -39,10 +39,16 @@ class ExplainedPredictions:
         One row per explained row and column, those that contribute most first: ``row``, ``column``, ``value`` (as
         given), ``contribution`` (in units of the prediction; they sum to ``prediction - base``) and
         ``standard_error``.
+    target : str
+        Name of the target.
+    is_probability : bool
+        Whether predictions are probabilities of classes, and not values of the target.
     """
 
     predictions: pd.DataFrame
     contributions: pd.DataFrame
+    target: str
+    is_probability: bool
 
 
 @with_default_sklearn
@@ -142,6 +148,8 @@ def explain_predictions(
     return ExplainedPredictions(
         predictions=pd.DataFrame(summaries, columns=["row", "output", "prediction", "base"]),
         contributions=pd.DataFrame(found, columns=["row", "column", "value", "contribution", "standard_error"]),
+        target=target_name,
+        is_probability=labels is not None,
     )
 
 

@@ -10,7 +10,16 @@ from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.column import ColumnKind
 from cashmere.data.schema import CodedTable
 from cashmere.data.task import TaskType
-from cashmere.inspection.solo_skill import FINE, LEAST_ROWS, PARTS, draw_rows, fit_tree, solo_skill, target_matrix
+from cashmere.inspection.solo_skill import (
+    FINE,
+    LEAST_ROWS,
+    PARTS,
+    draw_rows,
+    fit_tree,
+    solo_skill,
+    target_matrix,
+    text_skill,
+)
 
 _ALONE = 0.9
 """Skill from which a column is suspected of leaking the target: a flag that is wrong in one row of a hundred has about
@@ -18,6 +27,9 @@ _ALONE = 0.9
 
 _ALONE_FOR_RARE = 0.5
 """The same if a class is rare: honest columns explain little of so few rows."""
+
+ALONE_FOR_TEXT = 0.95
+"""The same for texts, also if a class is rare: honest ones, such as those of mails, may tell much."""
 
 _RARE_SHARE = 0.05
 """If one of two classes has a smaller share of the rows, a model that never predicts it seems good."""
@@ -60,27 +72,31 @@ def leak_hint(coded: CodedTable, y: AnyArray, task_type: TaskType) -> str | None
 
     Notes
     -----
-    It takes milliseconds: only the main column of a tree that predicts well is judged on its own.
+    It takes milliseconds: only texts, and the main column of a tree that predicts well, are judged on their own.
     """
     n_columns = coded.values.shape[1]
-    if len(coded) < LEAST_ROWS or n_columns == 0:
+    if len(coded) < LEAST_ROWS or n_columns + len(coded.texts) == 0:
         return None
     rng = np.random.default_rng(0)
     some = np.sort(rng.choice(len(y), min(len(y), _ROWS_DRAWN_FROM), replace=False))
-    rows = some[draw_rows(y[some], max(LEAST_ROWS * PARTS, min(_ROWS, _CELLS // n_columns)), task_type, rng)]
+    rows = some[draw_rows(y[some], max(LEAST_ROWS * PARTS, min(_ROWS, _CELLS // max(1, n_columns))), task_type, rng)]
     values, targets, part = coded.values[rows], target_matrix(y[rows], task_type), rng.permutation(len(rows)) % PARTS
     is_rare = task_type is TaskType.BINARY and has_rare_class(np.bincount(y[some]))
     alone, predicted = suspicion(for_rare=is_rare)
-    suspect = _main_column(values, targets, part, alone - _LOST_TOGETHER)
+    for name, text in zip(coded.schema.text_names, coded.take_texts(rows), strict=True):
+        if (skill := text_skill(text, targets, part)) >= ALONE_FOR_TEXT:
+            return _warning(name, "the target nearly", skill)
+    suspect = _main_column(values, targets, part, alone - _LOST_TOGETHER) if n_columns else None
     if suspect is None or coded.schema.value_columns[suspect].kind is ColumnKind.DATE:
         return None
     skill = solo_skill(values[:, suspect], targets, part, n_levels=int(coded.n_levels[suspect]))
-    if skill < alone:
-        return None
+    return _warning(coded.schema.value_columns[suspect].name, predicted, skill) if skill >= alone else None
+
+
+def _warning(name: str, predicted: str, skill: float) -> str:
     return (
-        f"Column {coded.schema.value_columns[suspect].name!r} predicts {predicted} alone (skill {skill:.3f}). If it is "
-        "known only after the target, it leaks: leave it out. cashmere inspect (inspect_table) shows the skill of "
-        "every column."
+        f"Column {name!r} predicts {predicted} alone (skill {skill:.3f}). If it is known only after the target, it "
+        "leaks: leave it out. cashmere inspect (inspect_table) shows the skill of every column."
     )
 
 

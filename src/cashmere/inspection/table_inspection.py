@@ -28,8 +28,8 @@ from cashmere.data.task import TaskType
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
-from cashmere.inspection.leak_hint import has_rare_class, suspicion
-from cashmere.inspection.solo_skill import LEAST_ROWS, PARTS, draw_rows, solo_skill, target_matrix
+from cashmere.inspection.leak_hint import ALONE_FOR_TEXT, has_rare_class, suspicion
+from cashmere.inspection.solo_skill import LEAST_ROWS, PARTS, draw_rows, solo_skill, target_matrix, text_skill
 
 _DRIFTED = 0.05
 """Skill in telling new rows from those of the table from which a column is named."""
@@ -67,10 +67,10 @@ class ColumnFacts:
         Number of distinct values, missing values not counted.
     skill : float or None
         Share of the variance of the target that it explains on its own, see `solo_skill`. None if it was not measured:
-        without a target, and for dropped columns and text.
+        without a target, and for dropped columns.
     drift : float or None
         How well it tells the new rows from those of the table, on its own: the same measure, with the origin of a row
-        as target. None without new rows, and for dropped columns and text.
+        as target. None without new rows, and for dropped columns.
     dropped : str or None
         Why it is not used; None if it is.
     """
@@ -247,8 +247,8 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
 
 
 def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, float]:
-    """Return the skill of each used column except texts; for a date, that of its best part."""
-    n_columns = coded.values.shape[1]
+    """Return the skill of each used column; for a date, that of its best part."""
+    n_columns = coded.values.shape[1] + len(coded.texts)
     if len(coded) < LEAST_ROWS or n_columns == 0:
         return {}
     rng = np.random.default_rng(0)
@@ -261,16 +261,21 @@ def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, fl
         n_levels = int(coded.n_levels[position])
         skill = solo_skill(coded.values[rows, position], targets, part, n_levels=n_levels)
         skills[column.name] = max(skill, skills.get(column.name, -np.inf))
+    for name, text in zip(coded.schema.text_names, coded.take_texts(rows), strict=True):
+        skills[name] = text_skill(text, targets, part)
     return skills
 
 
 def _drifts(coded: CodedTable, new: CodedTable) -> dict[str, float]:
-    """Return how well each used column except texts tells new rows from those of the table."""
+    """Return how well each used column tells new rows from those of the table."""
     rng = np.random.default_rng(0)
     few, many = (
         each.take(np.sort(rng.permutation(len(each))[:_ROWS_JUDGED])) for each in (coded, new)
     )  # rows of a long table would only slow down
-    both = CodedTable(values=np.concatenate([few.values, many.values]), texts=(), schema=coded.schema)
+    texts = tuple(
+        np.concatenate([a, b]) for a, b in zip(few.take_texts(slice(None)), many.take_texts(slice(None)), strict=True)
+    )
+    both = CodedTable(values=np.concatenate([few.values, many.values]), texts=texts, schema=coded.schema)
     return _skills(both, np.repeat([0, 1], [len(few), len(many)]), TaskType.BINARY)
 
 
@@ -351,7 +356,8 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
 def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, for_rare: bool) -> list[Finding]:
     findings = []
     alone, predicted = suspicion(for_rare=for_rare)
-    strong = sorted((c for c in columns if (c.skill or 0.0) >= alone), key=lambda c: -(c.skill or 0.0))
+    strong = [c for c in columns if (c.skill or 0.0) >= (ALONE_FOR_TEXT if c.kind is ColumnKind.TEXT else alone)]
+    strong.sort(key=lambda c: -(c.skill or 0.0))
     dated = [c for c in strong if c.kind is ColumnKind.DATE]
     for suspects, why in (
         ([c for c in strong if c not in dated], "What is known only after the target leaks: remove it."),
