@@ -34,7 +34,7 @@ from cashmere.data.text_scores import with_parts
 from cashmere.records.budget import Budget
 from cashmere.run.settings import RunSettings
 
-VARIANTS = ("300", "30", "30+words", "100+words", "300+words", "30+scores", "100+scores")
+VARIANTS = ("300", "30", "30+words", "100+words", "300+words", "30+scores")
 
 _MOST_TEST_ROWS = 4000
 
