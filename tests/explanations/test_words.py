@@ -118,3 +118,17 @@ def test_explanations_of_earlier_versions_have_no_words_and_damaged_ones_are_ref
     damaged = {**stored, "words": [{**stored["words"][0], "share": [0.1]}]}
     with pytest.raises(ValueError, match="more or fewer numbers than words"):
         Explanation.from_json(damaged)
+
+
+def test_words_of_single_texts_are_shown(text_run, tmp_path):
+    texts = [f"{'word1 ' * 60}Bad, really bad", "word2 word3", ""]
+    found = cashmere.explain_predictions(text_run, pd.DataFrame({"t": texts}), paths=2)
+    first = found.words[found.words["row"] == 0]
+    assert first["word"].tolist()[0] == "bad" and set(first["word"]) == {"bad", "really", "word1"}
+    assert first["change"].iloc[0] < -0.5 and abs(first["change"].iloc[1]) < 0.1
+    assert set(found.words["row"]) == {0, 1}
+    pd.DataFrame({"t": texts}).to_csv(tmp_path / "rows.csv", index=False)
+    result = CliRunner().invoke(app, ["explain", str(text_run), "--predictions", str(tmp_path / "rows.csv")])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"what words of 't' add: bad -[01]", result.output)
+    assert " \u2026" in result.output and "target = calm with probability" in result.output

@@ -22,8 +22,11 @@ _NOT_PERMITTED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _ROWS = 5
 """Predictions to explain by default."""
 
-_SHOWN = 10
-"""Columns shown of each prediction."""
+_SHOWN, _WORDS_SHOWN = 10, 8
+"""Columns shown of each prediction, and words of a text."""
+
+_LETTERS_SHOWN = 200
+"""Of a text."""
 
 
 @app.command()
@@ -170,9 +173,20 @@ def _explain_predictions(
         for name in ("contribution", "+/-"):
             grid.add_column(name, justify="right", no_wrap=True)
         for each in of_row.head(_SHOWN).itertuples(index=False):
-            cells = (each.column, each.value, f"{each.contribution:+.4g}", f"{each.standard_error:.2g}")
+            cells = (each.column, _shortened(each.value), f"{each.contribution:+.4g}", f"{each.standard_error:.2g}")
             grid.add_row(*map(plain, cells))
         rest = of_row["contribution"].iloc[_SHOWN:]
         if len(rest):
             grid.add_row(f"{len(rest)} more", "", f"{rest.sum():+.4g}", "")
         Console().print(grid)
+        for column, words in found.words[found.words["row"] == one.row].groupby("column", sort=False):
+            first = words.head(_WORDS_SHOWN)
+            shown = ", ".join(
+                f"{word} {added:+.3g}" for word, added in zip(first["word"], first["change"], strict=True)
+            )
+            Console().print(plain(f" what words of {column!r} add: {shown}"), highlight=False)
+
+
+def _shortened(value: object) -> object:
+    is_long = isinstance(value, str) and len(value) > _LETTERS_SHOWN
+    return f"{str(value)[:_LETTERS_SHOWN]} \u2026" if is_long else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.explanations.explaining import finished_model
 from cashmere.explanations.shapley import shapley_values
 from cashmere.explanations.unseen_rows import SourceColumn, map_rows, source_columns, take_coded
+from cashmere.explanations.words import words_of_text
 from cashmere.model.description import read_schema
 from cashmere.model.predictor import Predictor
 
@@ -39,6 +40,9 @@ class ExplainedPredictions:
         One row per explained row and column, those that contribute most first: ``row``, ``column``, ``value`` (as
         given), ``contribution`` (in units of the prediction; they sum to ``prediction - base``) and
         ``standard_error``.
+    words : DataFrame
+        One row per explained row and different word of its texts, those that change the prediction most first:
+        ``row``, ``column``, ``word`` and ``change``, the prediction minus that without the word.
     target : str
         Name of the target.
     is_probability : bool
@@ -47,6 +51,7 @@ class ExplainedPredictions:
 
     predictions: pd.DataFrame
     contributions: pd.DataFrame
+    words: pd.DataFrame
     target: str
     is_probability: bool
 
@@ -119,7 +124,7 @@ def explain_predictions(
         frame = frame.set_axis([column.name for column in predictor.schema.columns], axis=1)
     labels = predictor.target.labels() if predictor.target.task_type.is_classification else None
     before = predictor.predict_coded(compared)
-    found, summaries = [], []
+    found, summaries, words = [], [], []
     for i in range(len(rows)):
         row = rows.take(np.array([i]))
         output = _output(predictor, row)
@@ -145,9 +150,13 @@ def explain_predictions(
             }
             for j in order
         ]
+        for column in columns:
+            if column.text is not None:
+                words += [(i, column.name, *one) for one in _words(predictor, row, column.text, output)]
     return ExplainedPredictions(
         predictions=pd.DataFrame(summaries, columns=["row", "output", "prediction", "base"]),
         contributions=pd.DataFrame(found, columns=["row", "column", "value", "contribution", "standard_error"]),
+        words=pd.DataFrame(words, columns=["row", "column", "word", "change"]),
         target=target_name,
         is_probability=labels is not None,
     )
@@ -213,6 +222,17 @@ class _Mixture:
                 values[taken, place] = self.row.values[0, place]
         coded = CodedTable(values=values, texts=tuple(texts), schema=self.row.schema)
         return _followed(self.predictor.predict_coded(coded), self.output)
+
+
+def _words(predictor: Predictor, row: CodedTable, number: int, output: int | None) -> list[tuple[str, float]]:
+    """Return what the words of one text of a row add to its prediction."""
+
+    def predict(texts: list[str]) -> FloatArray:
+        repeated = row.take(np.zeros(len(texts), dtype=np.int64))
+        others = (*repeated.texts[:number], np.array(texts, dtype=object), *repeated.texts[number + 1 :])
+        return _followed(predictor.predict_coded(replace(repeated, texts=others)), output)
+
+    return words_of_text(str(row.take_texts(slice(None))[number][0]), predict)
 
 
 def _output(predictor: Predictor, row: CodedTable) -> int | None:

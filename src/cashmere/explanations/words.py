@@ -11,13 +11,13 @@ Li, Monroe, Jurafsky (2016), Understanding neural networks through representatio
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, Float64, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.words import UNSPACED, WORD, pairs_as_words
 from cashmere.explanations.unseen_rows import UnseenRows, chosen_outputs
 
@@ -27,7 +27,7 @@ _SHOWN, _TRIED = 12, 36
 _LEAST_TEXTS, _MOST_TEXTS = 5, 50
 """A word in fewer texts says little about others; from more, it is not removed."""
 
-_MOST_WORDS = 20_000
+_MOST_WORDS, _MOST_OF_TEXT = 20_000, 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,6 +116,35 @@ def word_effects(
         change=change[order],
         share=np.diff(contains.indptr)[tried[order]] / len(texts),
     )
+
+
+def words_of_text(text: str, predict: Callable[[list[str]], FloatArray]) -> list[tuple[str, float]]:
+    """Measure what each different word of a text adds to its prediction, by taking it out.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    predict : callable
+        (texts) -> predictions, shape ``(n_texts,)``.
+
+    Returns
+    -------
+    list of (str, float)
+        Words in lower case and what they add, the most effective first. Of a long text, only the first 200 different
+        words are tried.
+
+    Examples
+    --------
+    >>> words_of_text("Good, very good!", lambda texts: np.array([float("ood" in each) for each in texts]))[:2]
+    [('good', 1.0), ('very', 0.0)]
+    """
+    words = list(dict.fromkeys(re.findall(WORD, pairs_as_words([text.lower()])[0])))[:_MOST_OF_TEXT]
+    if not words:
+        return []
+    known, *without = predict([text, *(_pattern(word).sub(" ", text) for word in words)])
+    added = [(word, float(known - each)) for word, each in zip(words, without, strict=True)]
+    return sorted(added, key=lambda one: -abs(one[1]))
 
 
 def _association(contains: Any, predictions: Float64) -> Float64:
