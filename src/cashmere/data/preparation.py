@@ -43,8 +43,9 @@ _TEXT_COMPONENTS = 30
 
 _TEXT_WORDS = 10_000
 _MOST_SCORES = 100
-_SCORE_TERMS = 50_000_000
-"""Most scores of a text column, and how many terms all texts may have for one score: learning takes ten seconds."""
+_SCORE_TERMS, _SCORE_LETTERS = 50_000_000, 500_000_000
+"""Most scores of a text column, and how many terms all texts may have for one score: learning takes ten seconds. With
+more letters, parts of words are not even counted."""
 
 _CROSS_FIT = "5fold"
 
@@ -357,12 +358,13 @@ class FoldEncoder:
                 reducer.set_params(n_components=n)
                 with np.errstate(all="ignore"):  # explained variance of constant texts is 0 / 0
                     reducer.fit(terms)
-            if n and may_score:
+            if n and may_score and sum(map(len, text)) <= _SCORE_LETTERS:
                 counts = count_parts(text)
-                all_terms = with_parts(terms, counts, of_parts := part_rarities(counts))
-                if all_terms.nnz * n_scores <= _SCORE_TERMS:
-                    weights, rarities = score_weights(all_terms, outputs), of_parts
-                    scores.append(scores_by_others(all_terms, outputs, folds))
+                if (terms.nnz + counts.nnz) * n_scores <= _SCORE_TERMS:
+                    rarities = part_rarities(counts)
+                    terms = with_parts(terms, counts, rarities)
+                    weights = score_weights(terms, outputs)
+                    scores.append(scores_by_others(terms, outputs, folds))
             self._vectorizers.append(vectorizer)
             self._reducers.append(reducer)
             self._n_components.append(n)

@@ -19,6 +19,7 @@ from cashmere.data.task import TaskType
 _PENALTY = 1.0
 """Of the ridge regressions. Rows of words, and of parts, have length 1; 0.3 and 3 predict little worse."""
 
+_EXTREME = 0.01
 _PART_LETTERS = 4
 N_PARTS = 2**15
 """Number of hash values of parts of words. With more, scores predict no better."""
@@ -40,12 +41,16 @@ def scored_outputs(y: AnyArray, task_type: TaskType) -> Matrix:
     -------
     (n_rows, n_outputs) array of float32
         An indicator of each class, if there are more than two; else one column: 0 and 1 for two classes, or values,
-        shifted and scaled to at most 1 in size.
+        shifted and scaled to at most 1 in size. The lowest and the highest hundredth of values become equal, so that
+        no few of them decide.
     """
     if task_type is TaskType.MULTICLASS:
         indicators: Matrix = (y[:, None] == np.arange(int(y.max()) + 1)).astype(np.float32)
         return indicators
     values = _scaled(np.asarray(y, dtype=np.float64)[:, None])  # before differences, which may overflow
+    low, high = np.quantile(values, [_EXTREME, 1 - _EXTREME])
+    if low < high:
+        values = values.clip(low, high)
     return _scaled(values - values.mean()).astype(np.float32)
 
 
@@ -84,16 +89,15 @@ def with_parts(words: Any, counts: Any, rarities: Matrix) -> Any:
     words : (n_texts, n_words) sparse matrix
         Weighted counts of words.
     counts : (n_texts, n_parts) sparse matrix
-        From `count_parts`.
+        From `count_parts`; overwritten, since there may be many.
     rarities : (n_parts,) array
         From `part_rarities`.
     """
     from scipy.sparse import hstack
     from sklearn.preprocessing import normalize
 
-    weighted = counts.copy()
-    weighted.data *= rarities[weighted.indices]
-    return hstack([words, normalize(weighted, copy=False)], format="csr")
+    counts.data *= rarities[counts.indices]
+    return hstack([words, normalize(counts, copy=False)], format="csr")
 
 
 def score_weights(terms: Any, outputs: Matrix) -> Matrix:
