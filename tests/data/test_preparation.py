@@ -259,3 +259,23 @@ def test_one_row_takes_less_than_two_milliseconds(encoding):
         encoder.transform(row)
         seconds.append(time.perf_counter() - clock)
     assert min(seconds) < 0.002
+
+
+def test_training_rows_learn_from_other_groups():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 20, 400)
+    y = rng.normal(size=20)[groups]
+    texts = [f"all about the thing{g} and more, no {i}" for i, g in enumerate(groups)]
+    frame = pd.DataFrame({"c": [f"level {g}" for g in groups], "t": texts})
+    schema = infer_schema(frame)
+    coded = schema.code(frame)
+    for_groups, for_rows = (FoldEncoder.for_schema(TARGET, schema) for _ in range(2))
+    texts = coded.take_texts(slice(None))
+    by_groups = for_groups.fit(coded.values, texts, y, REGRESSION, 0, groups=groups)
+    by_rows = for_rows.fit(coded.values, texts, y, REGRESSION, 0)
+    values = {}
+    for name, encoder, others in (("groups", for_groups, by_groups), ("rows", for_rows, by_rows)):
+        matrix = encoder.transform(coded)
+        others.overwrite(matrix, coded.values)
+        values[name] = [abs(np.corrcoef(matrix[:, j], y)[0, 1]) for j in (0, -1)]
+    assert min(values["rows"]) > 0.8 > 0.5 > max(values["groups"])

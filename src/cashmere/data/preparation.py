@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.data.column_values import LARGEST
+from cashmere.data.fold import Fold
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
@@ -47,7 +48,7 @@ _SCORE_TERMS, _SCORE_LETTERS = 50_000_000, 500_000_000
 """Most scores of a text column, and how many terms all texts may have for one score: learning takes ten seconds. With
 more letters, parts of words are not even counted."""
 
-_CROSS_FIT = "5fold"
+_CROSS_FIT = 5
 
 _NUMBER_ROWS = 100_000
 """Medians and shares of missing values are learned from at most this many rows, on which their error is small."""
@@ -189,6 +190,7 @@ class FoldEncoder:
         task_type: TaskType,
         seed: int,
         *,
+        groups: IntArray | None = None,
         words_of: tuple[FoldEncoder, LearnedFromOthers] | None = None,
     ) -> LearnedFromOthers:
         """Learn from training rows.
@@ -200,6 +202,8 @@ class FoldEncoder:
             first 100,000 rows, so more rows should be in random order, or begin with those that matter most.
         y, task_type, seed
             As for `fit_transform`.
+        groups : (n_rows,) array of int, optional
+            Groups of rows: what training rows get is learned from other groups only.
         words_of : pair of FoldEncoder and LearnedFromOthers, optional
             An encoder of another form that has learned from the same texts with the same seed, and what its `fit`
             returned: learning words takes longer than everything else, and gives the same for all forms.
@@ -224,7 +228,7 @@ class FoldEncoder:
             for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
         ]
         if words_of is None:
-            scores = self._fit_texts(texts, y, task_type, seed)
+            scores = self._fit_texts(texts, y, task_type, seed, groups)
         else:
             other, learned = words_of
             # The same objects, which a file then holds once.
@@ -237,7 +241,7 @@ class FoldEncoder:
         self.categorical = np.zeros(max(self._n_outputs, 1), dtype=bool)
         if keeps_nan:
             self.categorical[n_plain : self._n_values] = self.n_levels[self._categories] > 2
-        part, means = self._means_of_others(levels, y, task_type, seed)
+        part, means = self._means_of_others(levels, y, task_type, seed, groups)
         return LearnedFromOthers(part=part, means=means, scores=scores)
 
     def transform(self, coded: CodedTable) -> Matrix:
@@ -305,7 +309,7 @@ class FoldEncoder:
         return self.encoding == Encoding.TARGET and n_levels > 2
 
     def _means_of_others(
-        self, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int
+        self, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int, groups: IntArray | None
     ) -> tuple[NDArray[np.int16], tuple[tuple[int, int, Matrix], ...]]:
         """Return parts, and target means over the rows outside each; none if the encoding uses no means."""
         averaged = [
@@ -314,7 +318,7 @@ class FoldEncoder:
         if len(y) < 2 or not any(averaged):
             return np.zeros(0, dtype=np.int16), ()
         classes = _averaged_classes(y, task_type)
-        folds = make_folds(y, task_type, _CROSS_FIT, seed=seed)
+        folds = _cross_fit_folds(y, task_type, seed, groups)
         part = np.zeros(len(y), dtype=np.int16)
         for number, fold in enumerate(folds):
             part[fold.validation] = number
@@ -329,7 +333,9 @@ class FoldEncoder:
             position = stop
         return part, tuple(found)
 
-    def _fit_texts(self, texts: tuple[AnyArray, ...], y: AnyArray, task_type: TaskType, seed: int) -> Matrix:
+    def _fit_texts(
+        self, texts: tuple[AnyArray, ...], y: AnyArray, task_type: TaskType, seed: int, groups: IntArray | None
+    ) -> Matrix:
         """Learn words, components and weights of scores; return the scores of these rows, learned from other rows."""
         self._vectorizers, self._reducers, self._n_components, self._weights, self._rarities = [], [], [], [], []
         if not texts:
@@ -341,7 +347,7 @@ class FoldEncoder:
         n_scores = int(y.max()) + 1 if task_type is TaskType.MULTICLASS else 1
         may_score = len(y) > 1 and n_scores <= _MOST_SCORES and len(y) * n_scores <= _SCORE_TERMS
         outputs = scored_outputs(y, task_type) if may_score else np.empty((len(y), 0), dtype=np.float32)
-        folds = make_folds(y, task_type, _CROSS_FIT, seed=seed) if may_score else []
+        folds = _cross_fit_folds(y, task_type, seed, groups) if may_score else []
         scores = [np.empty((len(y), 0), dtype=np.float32)]
         for text in map(pairs_as_words, texts):
             vectorizer = TfidfVectorizer(
@@ -371,6 +377,18 @@ class FoldEncoder:
             self._weights.append(weights)
             self._rarities.append(rarities)
         return np.concatenate(scores, axis=1)
+
+
+def _cross_fit_folds(y: AnyArray, task_type: TaskType, seed: int, groups: IntArray | None) -> list[Fold]:
+    """Divide training rows into five parts, or if rows form several groups, the groups."""
+    names, group = (None, None) if groups is None else np.unique(groups[: len(y)], return_inverse=True)
+    if names is None or group is None or len(names) < 2:
+        return make_folds(y, task_type, f"{_CROSS_FIT}fold", seed=seed)
+    part = (np.random.default_rng(seed).permutation(len(names)) % _CROSS_FIT)[group]
+    return [
+        Fold(train=np.flatnonzero(part != k), validation=np.flatnonzero(part == k))
+        for k in range(min(len(names), _CROSS_FIT))
+    ]
 
 
 def _medians(numbers: FloatArray, missing: BoolArray) -> Float64:

@@ -31,7 +31,7 @@ from cashmere.base.files import (
 from cashmere.base.json_files import Count, ShortText, read_json
 from cashmere.data.fold import Fold, validation_rows
 from cashmere.data.preparation import FoldEncoder, LearnedFromOthers
-from cashmere.data.row_structure import RowStructure
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.rungs import rows_at, rung_order
 from cashmere.data.schema import CodedTable, take_rows
 from cashmere.data.task import Encoding, TaskType
@@ -97,6 +97,7 @@ class PreparedFolds:
         self._stored_as = index["stored_as"]
         self._categorical = index["categorical"]
         self._has_weight = index["has_weight"]
+        self._has_groups = index.get("has_groups", False)
         self._source = index.get("source")
         self._learned: dict[tuple[int, Encoding], _Learned] = {}
 
@@ -156,6 +157,19 @@ class PreparedFolds:
     def weight(self) -> Float64 | None:
         """Row weights, or None."""
         return self._array("weight.npy") if self._has_weight else None
+
+    @property
+    def n_columns(self) -> dict[str, list[int]]:
+        """Number of columns of the matrices, by form and fold."""
+        return {
+            encoding.value: [len(mask) for mask in self._categorical[stored]]
+            for encoding, stored in self._stored_as.items()
+        }
+
+    @functools.cached_property
+    def _groups(self) -> IntArray | None:
+        """Group of each row, or None."""
+        return self._array("groups.npy") if self._has_groups else None
 
     @functools.cached_property
     def validation_rows(self) -> IntArray:
@@ -221,6 +235,7 @@ class PreparedFolds:
                 task_type=self.task_type,
                 seed=self._source["seeds"][fold],
                 n_texts=len(self._texts),
+                groups=self._groups,
                 words_of=others[0] if others else None,
             )
         return self._learned[fold, encoding]
@@ -273,12 +288,15 @@ class _Learned:
         task_type: TaskType,
         seed: int,
         n_texts: int,
+        groups: IntArray | None,
         words_of: _Learned | None,
     ) -> _Learned:
         """Learn from the first training rows, whose values and texts are given; words may already be known."""
         encoder = FoldEncoder(encoding, n_levels, n_texts)
         words = None if words_of is None else (words_of.encoder, words_of.others)
-        others = encoder.fit(values, texts, y[rows[: len(values)]], task_type, seed, words_of=words)
+        known = rows[: len(values)]
+        of_rows = None if groups is None else groups[known]
+        others = encoder.fit(values, texts, y[known], task_type, seed, groups=of_rows, words_of=words)
         return cls(encoder=encoder, others=others, rows=rows)
 
     def encoded(self, values: FloatArray, texts: Sequence[PackedTexts], start: int, stop: int) -> NDArray[np.float32]:
@@ -314,6 +332,7 @@ class _Index(TypedDict):
     stored_as: dict[Encoding, Encoding]
     categorical: dict[str, list[list[bool]]]
     has_weight: bool
+    has_groups: NotRequired[bool]
     rungs: NotRequired[Annotated[list[_Share], Meta(min_length=1)]]
     largest_share: NotRequired[dict[Encoding, _Share]]
     source: NotRequired[_Source]
@@ -387,7 +406,8 @@ def prepare_folds(
     weight : (n_rows,) array, optional
         Row weights, stored next to the target.
     structure : RowStructure, optional
-        Groups or moments of the rows, which determine the order of rungs.
+        Groups or moments of the rows, which determine the order of rungs. What training rows get for their categories
+        and texts is learned from other groups.
     rungs : sequence of float
         Shares of the training rows for trials, from `rungs`. With more than one, training rows are stored in the order
         of `rung_order`. Encoders learn from the training rows of all rungs, so that a level has the same encoding on
@@ -430,6 +450,9 @@ def prepare_folds(
     write("y.npy", y)
     if weight is not None:
         write("weight.npy", weight)
+    groups = structure.codes if structure is not None and structure.kind is StructureKind.GROUPS else None
+    if groups is not None:
+        write("groups.npy", groups)
     encoders: list[dict[Encoding, FoldEncoder]] = []
     learned: dict[tuple[int, Encoding], _Learned] = {}
     categorical: dict[str, list[list[bool]]] = {stored.value: [] for stored in stored_as.values()}
@@ -456,6 +479,7 @@ def prepare_folds(
                 task_type=task_type,
                 seed=fold_seed,
                 n_texts=len(coded.texts),
+                groups=groups,
                 words_of=next(iter(of_fold.values()), None),
             )
         any_encoder = next(iter(of_fold.values())).encoder
@@ -489,6 +513,7 @@ def prepare_folds(
         "stored_as": {encoding.value: stored.value for encoding, stored in stored_as.items()},
         "categorical": categorical,
         "has_weight": weight is not None,
+        "has_groups": groups is not None,
         "rungs": list(rungs),
         "largest_share": {
             encoding.value: _largest_share(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from cashmere.base.pace import Pace
 from cashmere.data.prepared import PreparedFolds, prepare_folds
 from cashmere.evaluation.baseline import fit_baseline
-from cashmere.exceptions import IncompatibleParametersError
+from cashmere.exceptions import CorruptStoreError, IncompatibleParametersError, RunDirectoryError
 from cashmere.model.files import Encoders
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.work_budget import WorkBudget
@@ -40,7 +41,10 @@ def prepare(run: RunDirectory, budget: Budget | None, deadline: Deadline) -> tup
     ------
     BudgetTooShortError
         If the time ends before the folds of a large table are encoded.
+    RunDirectoryError
+        If the run has models of another version of cashmere that made other columns.
     """
+    _keep_columns(run)
     folds, encoders = prepare_folds(
         run.folder / "prepared",
         run.coded_table,
@@ -57,12 +61,33 @@ def prepare(run: RunDirectory, budget: Budget | None, deadline: Deadline) -> tup
         largest_matrix_mib=largest_matrix_mib(run.settings),
         check=preparation_check(deadline, run.rows.values.size),
     )
+    _check_columns(run, folds)
     baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
     pace = Pace()
     members = Members(run.store, baseline, pace=pace, trusted=run.space.trusted_types)
     run.store.set_fact("baseline_loss", baseline_loss if np.isfinite(baseline_loss) else None)
     study = _study(run, _plan(run, budget), folds, baseline_loss=baseline_loss, already_spent=deadline.elapsed)
     return study, _growing_model(run, members, Repeats(run, budget, members, encoders), pace)
+
+
+def _keep_columns(run: RunDirectory) -> None:
+    """Note how many columns an earlier version has made for the models of a run, before they are made again."""
+    if run.store.facts().columns is None and run.store.member_sizes():
+        with contextlib.suppress(RunDirectoryError, CorruptStoreError):
+            run.store.set_fact("columns", PreparedFolds(run.folder / "prepared").n_columns)
+
+
+def _check_columns(run: RunDirectory, folds: PreparedFolds) -> None:
+    """Raise if the models of a run read other columns than are made now."""
+    stored = run.store.facts().columns
+    if stored is None or not run.store.member_sizes():
+        run.store.set_fact("columns", folds.n_columns)
+    elif any(stored.get(form, n) != n for form, n in folds.n_columns.items()):
+        raise RunDirectoryError(
+            run.folder,
+            "was begun by another version of cashmere, whose models read other columns made of texts or categories. "
+            "Continue it with that version, or start a new run.",
+        )
 
 
 def _study(

@@ -85,6 +85,8 @@ class RunFacts:
         Budget that strategies may rely on, see `cashmere.records.work_budget.WorkBudget`.
     opening : dict
         What the search began with, if the user gave a file with it; see `cashmere.metalearning.opening`.
+    columns : dict of str to list of int
+        Columns of the matrices of each form and fold; None in runs of earlier versions.
     fold_digest : str
         Fingerprint of the folds of a custom splitter, see `cashmere.data.fold.fold_digest`; None for folds by name, and
         in runs of earlier versions.
@@ -143,6 +145,7 @@ class RunFacts:
     goal: dict[str, Any] | None = None
     plan: _Text | None = None
     opening: dict[str, Any] | None = None
+    columns: dict[str, list[Count]] | None = None
     fold_digest: ShortText | None = None
     learns_logarithms: bool | None = None
     meta_features: dict[str, Any] | None = None
