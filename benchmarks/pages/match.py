@@ -29,7 +29,12 @@ NAMES = {
 
 PEERS = (OURS, *NAMES)
 AUTOGLUON = ("autogluon", "autogluon_torch")
-FURTHER = {"autogluon_portfolio": "AutoGluon's portfolio", "optuna_lightgbm": "Optuna with LightGBM", "mljar": "mljar"}
+FURTHER = {
+    "autogluon_portfolio": "AutoGluon's portfolio",
+    "optuna_lightgbm": "Optuna with LightGBM",
+    "mljar": "mljar",
+    "tpot": "TPOT",
+}
 """Peers that have run with the first seed only, and what the pages call them."""
 
 LONGER_PEERS = (OURS, "autogluon")
