@@ -150,7 +150,7 @@ def _kind_of_texts(texts: pd.Series[str]) -> Reading:
         n_words = distinct.str.count(r"\s+") + 1 + distinct.str.count(f"[{UNSPACED}]") // _LETTERS_OF_WORD
         total = n_words.to_numpy(dtype=np.int64) @ counts.to_numpy()
         are_sentences = total > _TEXT_WORDS * len(texts) and len(distinct) > _TEXT_DISTINCT * len(texts)
-        if are_sentences or _are_phrases(distinct):
+        if are_sentences or (total >= _PHRASE_WORDS * len(texts) and _are_phrases(distinct)):
             return Reading(ColumnKind.TEXT)
     return Reading(ColumnKind.CATEGORICAL)
 
