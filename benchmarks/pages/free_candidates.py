@@ -101,7 +101,7 @@ def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
     of_default: Frame = comparison.across_recordings(last, 0, "test", "optdivbo")
     of_random: Frame = comparison.across_recordings(last, 0, "validation", REFERENCE)
     yield Statement(
-        text="whose test loss is higher on {higher} of {all:word} recordings (Holm's p {p:.2f}); from `ensemble_gain`",
+        text="whose test loss is higher on {higher} of {all:word} recordings (Holm's p {p:.2f})",
         values={
             "higher": of_default.loc["bo", "wins"],
             "all": rows["recording"].nunique(),
