@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.runs.code_version import commit
-from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
+from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, shuffled_rounds, split_rows
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
-from benchmarks.statistics.ranks_and_tests import bootstrap_interval
+from benchmarks.statistics.variants import compare_variants, compared_cells
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History
@@ -138,7 +138,7 @@ def _moment(key: RunKey, share: float, session: Session, judge: Callable[[Histor
 
 
 def summarise(moments: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Compare the variants with one of them, each on the runs that both have done.
+    """Compare the variants at each share of the budget, with means of what was tried; see `compare_variants`.
 
     Parameters
     ----------
@@ -146,45 +146,9 @@ def summarise(moments: pd.DataFrame, reference: str) -> pd.DataFrame:
         Rows of `JudgedMoment`, of one budget and number of rows.
     reference : str
         The variant to compare with.
-
-    Returns
-    -------
-    DataFrame
-        A row per variant and share of the budget: geometric mean over tables of the ratio of test losses (each table
-        the mean over seeds of its logarithm), its interval of 90 % by bootstrap over tables, tables on which the
-        variant is better, and means of what was tried.
     """
-    cells = ["table", "seed", "share"]
-    base = moments[moments["variant"] == reference].set_index(cells)["test"].rename("reference")
-    joined = moments.join(base, on=cells).dropna(subset=["test", "reference"])
-    joined["log_ratio"] = np.log(joined["test"] / joined["reference"])
-    rows = []
-    for (variant, share), found in joined.groupby(["variant", "share"], sort=False):
-        of_tables = found.groupby("table")["log_ratio"].mean().to_numpy()
-        rng = np.random.default_rng(0)
-        low, high = np.exp(bootstrap_interval(of_tables, rng, level=0.9, method="percentile"))
-        rows.append(
-            {
-                "variant": variant,
-                "share": share,
-                "ratio": float(np.exp(of_tables.mean())),
-                "low": low,
-                "high": high,
-                "better": int((of_tables < 0).sum()),
-                "tables": len(of_tables),
-                **found[["trials", "families", "members", "most_tried", "deciding"]].mean().round(2).to_dict(),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _wanted(arguments: argparse.Namespace) -> Iterator[RunKey]:
-    """Yield the runs: whole rounds, in each table the variants in random order, one after the other."""
-    rng = np.random.default_rng(0)
-    for seed in range(arguments.seeds):
-        for table in arguments.tables:
-            for position in rng.permutation(len(arguments.variants)):
-                yield RunKey(table, arguments.variants[position], seed, arguments.budget, arguments.rows)
+    averaged = ("trials", "families", "members", "most_tried", "deciding")
+    return compare_variants(moments, reference, per=("share",), averaged=averaged)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -202,7 +166,7 @@ def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedMoment)
     tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
     rows = make_missing(
-        [(tables[key.table], key) for key in _wanted(arguments)],
+        [(tables[key.table], key) for key in shuffled_rounds(arguments)],
         run,
         file,
         n_workers=arguments.jobs,
@@ -217,15 +181,10 @@ def _shown(found: pd.DataFrame, reference: str) -> Table:
     title = f"test loss relative to {reference}; means of trials, families, most tried and seconds for decisions"
     shown = Table("variant", "share", "ratio", "90 %", "better", "trials", "fam.", "most", "dec.", title=title)
     for row in found.to_dict("records"):
-        compared = [
-            f"{row['ratio']:.4f}",
-            f"{row['low']:.3f}-{row['high']:.3f}" if row["tables"] > 1 else "one table",
-            f"{row['better']}/{row['tables']}",
-        ]
         shown.add_row(
             str(row["variant"]),
             f"{row['share']:g}",
-            *(["", "", ""] if row["variant"] == reference else compared),
+            *compared_cells(row, reference),
             *(f"{row[name]:.3g}" for name in ("trials", "families", "most_tried", "deciding")),
         )
     return shown

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from unittest import mock
@@ -25,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.runs.code_version import commit
-from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
+from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, shuffled_rounds, split_rows
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
-from benchmarks.statistics.ranks_and_tests import bootstrap_interval
+from benchmarks.statistics.variants import compare_variants, compared_cells
 from cashmere.data import preparation
 from cashmere.data.text_scores import with_parts
 from cashmere.records.budget import Budget
@@ -141,54 +140,6 @@ def run(folder: Path, key: RunKey) -> list[TextsRun]:
     return [found]
 
 
-def summarise(rows: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Compare the variants with one of them, on the runs that both have done.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of `TextsRun`, of one budget and number of rows.
-    reference : str
-        The variant to compare with.
-
-    Returns
-    -------
-    DataFrame
-        A row per variant: geometric mean over corpora of the ratio of test losses (each corpus the mean over seeds of
-        its logarithm), its interval of 90 % by bootstrap over corpora, corpora on which the variant is better, and the
-        mean number of trials.
-    """
-    cells = ["table", "seed"]
-    base = rows[rows["variant"] == reference].set_index(cells)["test"].rename("reference")
-    joined = rows.join(base, on=cells).dropna(subset=["test", "reference"])
-    joined["log_ratio"] = np.log(joined["test"] / joined["reference"])
-    summary = []
-    for variant, found in joined.groupby("variant", sort=False):
-        logs = found.groupby("table")["log_ratio"].mean().to_numpy()
-        low, high = np.exp(bootstrap_interval(logs, np.random.default_rng(0), level=0.9, method="percentile"))
-        summary.append(
-            {
-                "variant": variant,
-                "ratio": float(np.exp(logs.mean())),
-                "low": low,
-                "high": high,
-                "better": int((logs < 0).sum()),
-                "tables": len(logs),
-                "trials": found["trials"].mean(),
-            }
-        )
-    return pd.DataFrame(summary)
-
-
-def _wanted(arguments: argparse.Namespace) -> Iterator[RunKey]:
-    """Yield the runs: whole rounds, in each corpus the variants in random order, one after the other."""
-    rng = np.random.default_rng(0)
-    for seed in range(arguments.seeds):
-        for table in arguments.tables:
-            for position in rng.permutation(len(arguments.variants)):
-                yield RunKey(table, arguments.variants[position], seed, arguments.budget, arguments.rows)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpora", type=Path, required=True, help="folder of the two unpacked distributions")
     parser.add_argument("--tables", nargs="+", default=list(CORPORA), choices=list(CORPORA), metavar="CORPUS")
@@ -203,7 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, TextsRun)
     rows = make_missing(
-        [(arguments.corpora, key) for key in _wanted(arguments)],
+        [(arguments.corpora, key) for key in shuffled_rounds(arguments)],
         run,
         file,
         n_workers=arguments.jobs,
@@ -211,15 +162,12 @@ def main(arguments: argparse.Namespace) -> None:
         describe=lambda found: f"{found[0].table}, {found[0].variant}: {found[0].test:.5g}, {found[0].trials} trials",
     )
     if not rows.empty:
-        console.print(_shown(summarise(rows, arguments.variants[0]), arguments.variants[0]))
+        found = compare_variants(rows, arguments.variants[0], averaged=["trials"])
+        console.print(_shown(found, arguments.variants[0]))
 
 
 def _shown(found: pd.DataFrame, reference: str) -> Table:
     shown = Table("variant", "ratio", "90 %", "better", "trials", title=f"test loss relative to {reference}")
     for row in found.to_dict("records"):
-        interval = f"{row['low']:.3f}-{row['high']:.3f}" if row["tables"] > 1 else "one table"
-        compared = [f"{row['ratio']:.4f}", interval, f"{row['better']}/{row['tables']}"]
-        shown.add_row(
-            row["variant"], *(["", "", ""] if row["variant"] == reference else compared), f"{row['trials']:.0f}"
-        )
+        shown.add_row(row["variant"], *compared_cells(row, reference), f"{row['trials']:.0f}")
     return shown

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from benchmarks.experiments.texts import CORPORA
+from benchmarks.pages.formats import per_cent_change
 from benchmarks.pages.kept_rows import kept
 from benchmarks.pages.statement import Body, Statement, row
 from benchmarks.statistics.ranks_and_tests import signed_rank_test
@@ -27,8 +27,8 @@ def parts() -> Iterator[Statement | Body]:
     yield Body(
         header=HEADER,
         lines=(
-            *(row(str(table), *map(_per_cent, values)) for table, values in of_first.iterrows()),
-            row("median", *map(_per_cent, of_first.median())),
+            *(row(str(table), *map(per_cent_change, values)) for table, values in of_first.iterrows()),
+            row("median", *map(per_cent_change, of_first.median())),
             row("median of trials", *(f"{trials[name]:.0f}" for name in _VARIANTS)),
         ),
     )
@@ -46,7 +46,3 @@ def parts() -> Iterator[Statement | Body]:
         },
     )
     yield Statement(text="{before:.0f} trials to {now:.0f}", values={"before": trials[_BEFORE], "now": trials[_NOW]})
-
-
-def _per_cent(change: float) -> str:
-    return "" if pd.isna(change) else f"{100 * np.expm1(change):+.1f}"

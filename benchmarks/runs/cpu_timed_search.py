@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -42,6 +43,21 @@ class RunKey:
     seed: int
     budget: float
     rows: int
+
+
+def shuffled_rounds(arguments: argparse.Namespace) -> Iterator[RunKey]:
+    """Yield the runs that a command asks for: whole rounds, in each table the variants in random order.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With `tables`, `variants`, `seeds`, `budget` and `rows`.
+    """
+    rng = np.random.default_rng(0)
+    for seed in range(arguments.seeds):
+        for table in arguments.tables:
+            for position in rng.permutation(len(arguments.variants)):
+                yield RunKey(table, arguments.variants[position], seed, arguments.budget, arguments.rows)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntAr
 from cashmere.data.column_values import LARGEST
 from cashmere.data.fold import Fold
 from cashmere.data.resampling import make_folds
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
 from cashmere.data.text_scores import (
@@ -31,8 +32,9 @@ from cashmere.data.text_scores import (
     scores_by_others,
     scores_of,
     with_parts,
+    word_counter,
 )
-from cashmere.data.words import WORD, pairs_as_words
+from cashmere.data.words import pairs_as_words
 
 _ONEHOT_LEVELS = 20
 """Most levels with a column each; more become means of the target (docs/benchmarks.md#categories-of-many-levels)."""
@@ -341,18 +343,15 @@ class FoldEncoder:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
 
         y = y[: len(texts[0])]
         n_scores = int(y.max()) + 1 if task_type is TaskType.MULTICLASS else 1
         may_score = len(y) > 1 and n_scores <= _MOST_SCORES and len(y) * n_scores <= _SCORE_TERMS
-        outputs = scored_outputs(y, task_type) if may_score else np.empty((len(y), 0), dtype=np.float32)
-        folds = _cross_fit_folds(y, task_type, seed, groups) if may_score else []
+        if may_score:
+            outputs, folds = scored_outputs(y, task_type), _cross_fit_folds(y, task_type, seed, groups)
         scores = [np.empty((len(y), 0), dtype=np.float32)]
         for text in map(pairs_as_words, texts):
-            vectorizer = TfidfVectorizer(
-                max_features=_TEXT_WORDS, token_pattern=WORD, sublinear_tf=True, dtype=np.float32
-            )
+            vectorizer = word_counter(_TEXT_WORDS)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
             weights, rarities = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.float32)
@@ -380,15 +379,14 @@ class FoldEncoder:
 
 
 def _cross_fit_folds(y: AnyArray, task_type: TaskType, seed: int, groups: IntArray | None) -> list[Fold]:
-    """Divide training rows into five parts, or if rows form several groups, the groups."""
-    names, group = (None, None) if groups is None else np.unique(groups[: len(y)], return_inverse=True)
-    if names is None or group is None or len(names) < 2:
-        return make_folds(y, task_type, f"{_CROSS_FIT}fold", seed=seed)
-    part = (np.random.default_rng(seed).permutation(len(names)) % _CROSS_FIT)[group]
-    return [
-        Fold(train=np.flatnonzero(part != k), validation=np.flatnonzero(part == k))
-        for k in range(min(len(names), _CROSS_FIT))
-    ]
+    """Divide training rows into five parts, or if rows form several groups, the groups into at most five."""
+    n_folds, structure = _CROSS_FIT, None
+    if groups is not None:
+        names, codes = np.unique(groups[: len(y)], return_inverse=True)
+        if len(names) > 1:
+            n_folds = min(len(names), _CROSS_FIT)
+            structure = RowStructure(kind=StructureKind.GROUPS, codes=codes.astype(np.int64))
+    return make_folds(y, task_type, f"{n_folds}fold", seed=seed, structure=structure)
 
 
 def _medians(numbers: FloatArray, missing: BoolArray) -> Float64:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.fold import Fold
 from cashmere.data.task import TaskType
+from cashmere.data.words import WORD
 
 _PENALTY = 1.0
 """Of the ridge regressions. Rows of words, and of parts, have length 1; 0.3 and 3 predict little worse."""
@@ -58,6 +59,13 @@ def _scaled(values: Float64) -> Float64:
     """Return values divided by the largest in size, unless all are 0."""
     largest = float(np.abs(values).max(initial=0))
     return values / largest if largest > 0 else values
+
+
+def word_counter(most_words: int | None = None) -> Any:
+    """Return what learns the words of texts and weighs their counts, a `TfidfVectorizer`; at most the most frequent."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(token_pattern=WORD, max_features=most_words, sublinear_tf=True, dtype=np.float32)
 
 
 def count_parts(texts: Iterable[str]) -> Any:

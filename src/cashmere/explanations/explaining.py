@@ -126,16 +126,15 @@ def explain(
 
     importances = permutation_importance(unseen, groups, loss, repeats=repeats, rng=rng)
     order = sorted(range(len(groups)), key=lambda i: (-importances[i].mean, i))
-    outputs, names = _outputs(unseen, settings)
+    outputs, names = _outputs(unseen, settings, _OUTPUTS)
+    all_outputs, all_names = _outputs(unseen, settings, None)
     followed = rng.permutation(len(unseen))[:_ROWS_OF_EFFECTS]
     first = [column for i in order for column in groups[i]][:effects]
     found = (
         column_effect(unseen, column, outputs, rows=followed) for column in first if column.kind is not ColumnKind.TEXT
     )
-    classes = list(range(base.shape[1])) if len(names) > 1 else outputs
-    all_names = tuple(str(label)[:1000] for label in predictor.target.labels()) if len(names) > 1 else names
     words = (
-        word_effects(unseen, column.name, column.text, base, classes, all_names, rng=rng)
+        word_effects(unseen, column.name, column.text, base, all_outputs, all_names, rng=rng)
         for column in first
         if column.text is not None
     )
@@ -210,8 +209,10 @@ def _screened(unseen: UnseenRows, columns: Sequence[SourceColumn], base: AnyArra
     return [columns[i] for i in sorted(np.argsort(-np.array(scores), kind="stable")[:most].tolist())]
 
 
-def _outputs(unseen: UnseenRows, settings: Mapping[str, Any]) -> tuple[list[int] | None, tuple[str, ...]]:
-    """Return the classes to follow (None for regression), and their names."""
+def _outputs(
+    unseen: UnseenRows, settings: Mapping[str, Any], most: int | None
+) -> tuple[list[int] | None, tuple[str, ...]]:
+    """Return the classes to follow, the most frequent or all (None for regression), and their names."""
     target = unseen.predictor.target
     if not target.task_type.is_classification:
         return None, (str(settings.get("target_name") or "target")[:1000],)
@@ -220,5 +221,5 @@ def _outputs(unseen: UnseenRows, settings: Mapping[str, Any]) -> tuple[list[int]
         codes = [1]
     else:
         counts = np.bincount(unseen.y, minlength=len(labels))
-        codes = sorted(np.argsort(-counts, kind="stable")[:_OUTPUTS].tolist())
+        codes = sorted(np.argsort(-counts, kind="stable")[:most].tolist())
     return codes, tuple(str(labels[code])[:1000] for code in codes)

@@ -68,8 +68,8 @@ def explain_predictions(
 ) -> ExplainedPredictions:
     """Estimate what each column contributes to the predictions for the rows of a table: Shapley values.
 
-    The model is used as it is deployed. Each row costs ``paths * (n_columns + 1)`` predictions, and the rows to compare
-    with are predicted once.
+    The model is used as it is deployed. Each row costs ``paths * (n_columns + 1)`` predictions, and one for each of the
+    first 200 different words of its texts; the rows to compare with are predicted once.
 
     Parameters
     ----------

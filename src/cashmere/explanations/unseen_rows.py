@@ -118,7 +118,7 @@ class UnseenRows:
     fold: IntArray
     group: IntArray
     n_validation_rows: int
-    _of_texts: dict[tuple[int, Encoding], NDArray[np.float32]] = field(default_factory=dict, repr=False)
+    _of_texts: dict[int, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -193,28 +193,25 @@ class UnseenRows:
     def _predict_by(self, k: int, values: FloatArray, rows: IntArray, texts: tuple[AnyArray, ...] | None) -> Float64:
         """Predict with the models of one fold."""
         model = self.predictor
+        any_encoder = next(iter(model.encoders[k].values()))
+        of_texts = self._text_columns(k)[rows] if texts is None else any_encoder.text_columns(texts, len(rows))
         prepared: dict[Encoding, NDArray[np.float32]] = {}
         stack = []
         for number in model.ensemble.members:
             fold_model = model.models[number][k]
             encoding = fold_model.encoding
             if encoding not in prepared:
-                encoder = model.encoders[k][encoding]
-                if texts is None:
-                    of_texts = self._text_columns(k, encoding)[rows]
-                else:
-                    of_texts = encoder.text_columns(texts, len(rows))
-                prepared[encoding] = encoder.transform_values(values, of_texts)
+                prepared[encoding] = model.encoders[k][encoding].transform_values(values, of_texts)
             stack.append(predict_in_threads(fold_model, prepared[encoding], n_threads=1))
         combined = model.combine(stack).astype(np.float64)
         return combined if combined.ndim == 1 else combined / combined.sum(axis=1, keepdims=True)
 
-    def _text_columns(self, k: int, encoding: Encoding) -> NDArray[np.float32]:
+    def _text_columns(self, k: int) -> NDArray[np.float32]:
         """Return the columns made from the texts of all rows: this is slow, and few columns are text, so only once."""
-        if (k, encoding) not in self._of_texts:
-            encoder = self.predictor.encoders[k][encoding]
-            self._of_texts[k, encoding] = encoder.text_columns(self.texts, len(self))
-        return self._of_texts[k, encoding]
+        if k not in self._of_texts:
+            any_encoder = next(iter(self.predictor.encoders[k].values()))
+            self._of_texts[k] = any_encoder.text_columns(self.texts, len(self))
+        return self._of_texts[k]
 
 
 def chosen_outputs(predictions: AnyArray, outputs: Sequence[int] | None) -> Float64:

@@ -72,7 +72,8 @@ def leak_hint(coded: CodedTable, y: AnyArray, task_type: TaskType) -> str | None
 
     Notes
     -----
-    It takes milliseconds: only texts, and the main column of a tree that predicts well, are judged on their own.
+    It takes milliseconds, and tenths of a second for a column of texts: only these, and the main column of a tree that
+    predicts well, are judged on their own.
     """
     n_columns = coded.values.shape[1]
     if len(coded) < LEAST_ROWS or n_columns + len(coded.texts) == 0:

@@ -11,8 +11,8 @@ import numpy as np
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.column_values import LARGEST
 from cashmere.data.task import TaskType
-from cashmere.data.text_scores import count_parts, part_rarities, score_weights, scores_of, with_parts
-from cashmere.data.words import WORD, pairs_as_words
+from cashmere.data.text_scores import count_parts, part_rarities, score_weights, scores_of, with_parts, word_counter
+from cashmere.data.words import pairs_as_words
 
 PARTS = 3
 LEAST_ROWS = 30
@@ -139,11 +139,9 @@ def text_skill(texts: AnyArray, targets: Float64, part: IntArray) -> float:
     >>> text_skill(texts, target_matrix(np.array([0, 1] * 50), TaskType.BINARY), np.arange(100) % 3) > 0.8
     True
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     shown = pairs_as_words(text[:_LETTERS_READ] for text in texts)
     try:
-        words = TfidfVectorizer(token_pattern=WORD, sublinear_tf=True, dtype=np.float32).fit_transform(shown)
+        words = word_counter().fit_transform(shown)
     except ValueError:  # there are no words
         return 0.0
     counts = count_parts(shown)

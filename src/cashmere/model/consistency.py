@@ -47,6 +47,8 @@ def check_encoders(path: Path, encoders: Any, schema: TableSchema) -> None:
                 require(isinstance(encoder, FoldEncoder), where, "is something else.")
                 require(encoder.encoding == encoding.value, where, f"makes {str(encoder.encoding)[:40]!r}.")
                 _check_encoder(where, encoder, schema)
+            of_texts = {encoder._n_outputs - encoder._n_values for encoder in fold.values()}
+            require(len(of_texts) <= 1, f"fold {k}", "makes other columns of texts for one form than for another.")
     except ContentError as error:
         raise ModelFileError(path, f"is damaged or was tampered with: {error}") from error
     except (AttributeError, TypeError, KeyError, ValueError) as error:

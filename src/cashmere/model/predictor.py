@@ -344,15 +344,19 @@ class Predictor:
     def _member_outputs(
         self, coded: CodedTable, models: Mapping[int, Mapping[int, FoldModel]]
     ) -> list[NDArray[np.float32]]:
-        prepared: dict[tuple[int, Encoding], Any] = {}
+        texts = coded.take_texts(slice(None))
+        of_texts: dict[int, NDArray[np.float32]] = {}
+        prepared: dict[tuple[int, Encoding], NDArray[np.float32]] = {}
         outputs = []
         with one_openmp_thread() if self._threads == 1 else contextlib.nullcontext():
             for number in self.ensemble.members:
                 total: NDArray[np.float32] | None = None
                 for k, model in models[number].items():
-                    key = (k, model.encoding)
+                    key, encoder = (k, model.encoding), self.encoders[k][model.encoding]
+                    if k not in of_texts:  # they are the same in all forms, and slow
+                        of_texts[k] = encoder.text_columns(texts, len(coded))
                     if key not in prepared:
-                        prepared[key] = self.encoders[k][model.encoding].transform(coded)
+                        prepared[key] = encoder.transform_values(coded.values, of_texts[k])
                     part = predict_in_threads(model, prepared[key], n_threads=self._threads)
                     total = part if total is None else total + part
                 assert total is not None
