@@ -13,6 +13,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 def main() -> None:
     from benchmarks.experiments import (
+        all_rows,
         ablation,
         absolute_errors,
         categories,
@@ -101,6 +102,7 @@ def main() -> None:
         "label-metrics": label_metrics,
         "last-step": last_step,
         "spare-time": spare_time,
+        "all-rows": all_rows,
         "learners": learners,
         "categories": categories,
         "networks": networks,

@@ -76,6 +76,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         ensemble_size: int = 25,
         max_latency: str | float | None = None,
         repeats: str | int | None = None,
+        refit: str | bool = "auto",
         class_weight: Any = None,
         monotone: Any = None,
         decision_threshold: str | float = "auto",
@@ -108,6 +109,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self.ensemble_size = ensemble_size
         self.max_latency = max_latency
         self.repeats = repeats
+        self.refit = refit
         self.class_weight = class_weight
         self.monotone = monotone
         self.decision_threshold = decision_threshold
@@ -451,6 +453,10 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         Number of further splits of the rows on which the members of the final ensemble are fitted again, so that each
         averages more models. ``"auto"``, the default, means two if there are at most 1000 training rows and the budget
         is a time, of which they take at most a fifth; otherwise none.
+    refit : "auto" or bool
+        Whether the members of the final ensemble are fitted again on all rows, and predict with these models instead of
+        those of the folds. ``"auto"`` means so if there are more than 1000 training rows and the budget is a time, of
+        which it takes at most a fifth (docs/running.md#ensembles).
     class_weight : "balanced" or dict, optional
         Weight of the rows of each class in fits and losses, by label: the cost of an error. With ``"balanced"`` all
         classes count the same, however many rows they have.

@@ -127,6 +127,13 @@ def fit(
             metavar="auto|N", help="Number of further splits on which members are fitted again (default: auto)."
         ),
     ] = None,
+    refit: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|yes|no",
+            help="Whether members are fitted again on all rows, and predict with these models (docs/running.md).",
+        ),
+    ] = "auto",
     class_weight: Annotated[
         str | None,
         typer.Option(
@@ -218,6 +225,7 @@ def fit(
             ensemble=ensemble,
             max_latency=max_latency,
             repeats=int(repeats) if repeats is not None and repeats.isdecimal() else repeats,
+            refit=refit,
             class_weight=class_weight,
             monotone=monotone,
             decision_threshold=number_or_name(decision_threshold),

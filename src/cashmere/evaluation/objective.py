@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,6 +76,9 @@ class CrossValidationObjective:
         Threads a learner may use; small tables get fewer, see `CELLS_PER_THREAD`.
     keep_model : bool
         Whether the fitted fold models are returned, serialised.
+    followed : FollowedPath or None
+        How far to follow the path of the algorithm, if it has one: to the chosen position, whatever the losses are. By
+        default, the losses on the validation rows decide.
     """
 
     folder: Path
@@ -83,6 +86,7 @@ class CrossValidationObjective:
     metric: Metric
     n_threads: int = 1
     keep_model: bool = True
+    followed: FollowedPath | None = None
 
     def __call__(self, trial: Trial) -> Outcome:
         """Evaluate the trial's configuration on every fold."""
@@ -90,7 +94,7 @@ class CrossValidationObjective:
 
     def has_checkpoints(self, configuration: Configuration) -> bool:
         """Return whether the algorithm is followed along a path."""
-        return self.space.path_of(configuration) is not None
+        return self.followed is None and self.space.path_of(configuration) is not None
 
     def files(self) -> Mapping[str, Path]:
         """Return the files of the prepared folds."""
@@ -104,7 +108,11 @@ class CrossValidationObjective:
         """Evaluate the trial's configuration on every fold, and hand over checkpoints in case the trial is stopped."""
         evaluation = _Evaluation(self, trial)
         path = self.space.path_of(trial.configuration)
-        return evaluation.fit_folds() if path is None else evaluation.follow_folds(path, supervisor)
+        if path is None:
+            return evaluation.fit_folds()
+        if self.followed is not None:
+            return evaluation.fit_folds_to(path, self.followed)
+        return evaluation.follow_folds(path, supervisor)
 
     def fit(self, trial: Trial, followed: FollowedPath | None) -> list[FoldModel]:
         """Fit the trial's configuration on every fold, without evaluating it.
@@ -148,10 +156,13 @@ class _Evaluation:
 
     def fit_folds(self) -> Outcome:
         """Fit one fold after the other."""
+        return self._one_by_one(self.fit)
+
+    def _one_by_one(self, fit: Callable[[int], tuple[FoldModel, NDArray[np.float32]]]) -> Outcome:
         predictions: list[NDArray[np.float32]] = []
         models: list[FoldModel] = []
         for k in range(len(self._folds.folds)):
-            model, predicted = self.fit(k)
+            model, predicted = fit(k)
             if not np.isfinite(predicted).all():
                 raise FloatingPointError(f"{self._algorithm.name} predicts NaN or infinity on fold {k}.")
             models.append(model)
@@ -225,6 +236,20 @@ class _Evaluation:
                 return self._stopped(losses)
         outcome = self._followed_so_far(followed)
         return outcome if reached_end else replace(outcome, cut_short=Cause(kind=CauseKind.TIME_LIMIT))
+
+    def fit_folds_to(self, path: PathParameter, followed: FollowedPath) -> Outcome:
+        """Fit one fold after the other up to the chosen position."""
+
+        def fit(k: int) -> tuple[FoldModel, NDArray[np.float32]]:
+            clock = time.perf_counter()
+            model = self.fit_to(k, path, followed)
+            fitted = time.perf_counter()
+            predicted = model.predict(self._folds.load(k, self._encoding, self._trial.fidelity)[1])
+            self.fit_seconds += fitted - clock
+            self.predict_seconds += time.perf_counter() - fitted
+            return model, predicted
+
+        return self._one_by_one(fit)
 
     def fit_to(self, k: int, path: PathParameter, followed: FollowedPath) -> FoldModel:
         """Fit one fold up to the chosen position, through all earlier ones."""

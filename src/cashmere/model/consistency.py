@@ -115,6 +115,7 @@ def check_members(
     target: TargetCoding,
     *,
     n_folds: int,
+    refitted: bool = False,
 ) -> None:
     """Raise if the fold models of members do not fit the encoders and the classes.
 
@@ -130,6 +131,8 @@ def check_members(
         The classes.
     n_folds : int
         Folds of a split. Members have models of the first split or the first few.
+    refitted : bool
+        Whether models after those of the first split have learned from all rows.
 
     Raises
     ------
@@ -138,7 +141,8 @@ def check_members(
     """
     for number, folds in models.items():
         try:
-            fits = 0 < len(folds) <= len(encoders) and len(folds) % n_folds == 0
+            fits = len(folds) >= n_folds if refitted else len(folds) > 0 and len(folds) % n_folds == 0
+            fits = fits and len(folds) <= len(encoders)
             require(fits, f"trial {number}", f"has {len(folds)} folds. Expected {n_folds} for each split.")
             for k, model in enumerate(folds):
                 _check_fold(f"fold {k} of trial {number}", model, encoders[k], target)

@@ -139,7 +139,8 @@ def _folds(manifest: Mapping[str, Any]) -> str:
     n_folds = manifest.get("folds")
     if n_folds is None:
         return "-"
-    return f"the newest of {n_folds}" if manifest.get("newest_fold_only") else f"{n_folds}"
+    text = f"the newest of {n_folds}" if manifest.get("newest_fold_only") else f"{n_folds}"
+    return f"{text}, and fits on all rows" if manifest.get("refitted") else text
 
 
 def _number(value: object) -> str:

@@ -96,6 +96,7 @@ class _Manifest(TypedDict):
     conformal_scores_of_classes: NotRequired[list[list[_Scores]]]
     folds: NotRequired[Annotated[int, Meta(ge=1)]]
     newest_fold_only: NotRequired[bool]
+    refitted: NotRequired[bool]
     versions: NotRequired[dict[str, str]]
     checksum: ShortText
 
@@ -114,6 +115,7 @@ def save_model(
     conformal: ConformalScores | None = None,
     n_folds: int | None = None,
     newest_fold_only: bool = False,
+    refitted: bool = False,
     sign: bool = True,
 ) -> None:
     """Write a model folder, which at every instant holds a complete model, the old or the new one.
@@ -129,6 +131,8 @@ def save_model(
         Folds of a split; by default, there is one split.
     newest_fold_only : bool
         See `cashmere.model.predictor.Predictor`.
+    refitted : bool
+        Whether encoders and models after those of the folds have learned from all rows.
     sign : bool
         Whether this machine vouches for the members. If there is no key and none can be made, the model stays unsigned.
     """
@@ -159,6 +163,7 @@ def save_model(
             [fold.tolist() for fold in of_class.folds] for of_class in (() if conformal is None else conformal.classes)
         ],
         "newest_fold_only": newest_fold_only,
+        "refitted": refitted,
         "versions": versions(),
     }
     if n_folds is not None:

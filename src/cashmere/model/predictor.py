@@ -78,6 +78,9 @@ class Predictor:
     newest_fold_only : bool
         Whether members predict with the model of the last fold alone: in time, the others have not seen the newest
         rows.
+    first_refit : int or None
+        Position, among encoders and models, of the first that has learned from all rows: the number of folds. Members
+        that have such models predict with these alone. None if there are none.
     unseen_ : dict of str to int
         Categories by column that training had not, counted in the latest table of any thread.
     """
@@ -92,6 +95,7 @@ class Predictor:
     calibration: Calibration | None = None
     conformal: ConformalScores | None = None
     newest_fold_only: bool = False
+    first_refit: int | None = None
     unseen_: dict[str, int] = field(default_factory=dict)
     _threads: int = 0
 
@@ -264,7 +268,7 @@ class Predictor:
     def _of_folds(self, frame: pd.DataFrame) -> Iterator[list[Float64]]:
         """Yield, chunk by chunk, the predictions of the models of each fold that has its own scores."""
         assert self.conformal is not None
-        models, n_folds = self._ready_models(len(frame)), len(self.conformal.folds)
+        models, n_folds = self._ready_models(len(frame), of_folds=True), len(self.conformal.folds)
         for chunk in _chunks(self._coded(frame)):
             if n_folds == 1:
                 outputs = [self._predict_chunk(chunk, models)]
@@ -273,18 +277,30 @@ class Predictor:
                 outputs = [self._predict_chunk(chunk, each) for each in fold_models]
             yield [self._checked(each.astype(np.float64)) for each in outputs]
 
-    def averaged_models(self, number: int) -> dict[int, FoldModel]:
-        """Return the models whose mean a member predicts, by the position of their encoders in `encoders`."""
-        models = dict(enumerate(self.models[number]))
+    def averaged_models(self, number: int, *, of_folds: bool = False) -> dict[int, FoldModel]:
+        """Return the models whose mean a member predicts, by the position of their encoders in `encoders`.
+
+        Parameters
+        ----------
+        number : int
+            The member.
+        of_folds : bool
+            Whether to return those that were fitted on folds, even if others have learned from all rows.
+        """
+        models = self.models[number]
+        of_all_rows = {} if self.first_refit is None else dict(list(enumerate(models))[self.first_refit :])
+        if of_all_rows and not of_folds:
+            return of_all_rows
+        models = dict(enumerate(models[: self.first_refit]))
         return {max(models): models[max(models)]} if self.newest_fold_only else models
 
-    def _ready_models(self, n_rows: int) -> dict[int, dict[int, FoldModel]]:
-        """Return the models that members predict with, optimised for this number of rows."""
+    def _ready_models(self, n_rows: int, *, of_folds: bool = False) -> dict[int, dict[int, FoldModel]]:
+        """Return the models of `averaged_models` by member, optimised for this number of rows."""
         self.use_threads(available_cores() if n_rows >= LEAST_ROWS else 1)
         return {
             number: {
                 k: for_many_rows(model, n_rows, n_threads=self._threads)
-                for k, model in self.averaged_models(number).items()
+                for k, model in self.averaged_models(number, of_folds=of_folds).items()
             }
             for number in self.ensemble.members
         }
@@ -496,7 +512,8 @@ class Predictor:
             n_folds = manifest.get("folds", len(encoders))
             if conformal is not None and len(conformal.folds) > (1 if newest_fold_only else n_folds):
                 raise ValueError(f"there are scores of {len(conformal.folds)} folds, but {n_folds} folds")
-            check_members(paths, models, encoders, target, n_folds=n_folds)
+            refitted = manifest.get("refitted", False)
+            check_members(paths, models, encoders, target, n_folds=n_folds, refitted=refitted)
             return cls(
                 schema=schema,
                 target=target,
@@ -508,6 +525,7 @@ class Predictor:
                 calibration=calibration,
                 conformal=conformal,
                 newest_fold_only=newest_fold_only,
+                first_refit=n_folds if refitted else None,
             )
         except MissingLibraryError as error:
             version = version_in(manifest.get("versions", {}), error.library)

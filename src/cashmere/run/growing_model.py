@@ -98,7 +98,7 @@ class GrowingModel:
         self.builder.choose_by({})
         self.choose(history, among=among, stop=stop)
         averages = self._members.averages
-        if averages:
+        if averages and not self.repeats.on_all_rows:  # models of all rows have no predictions for unseen rows
             self.builder.choose_by_averages(averages)
             self.choose(history, among=among, stop=stop)
 
@@ -220,6 +220,7 @@ class GrowingModel:
             target=self._run.target,
             encoders=self._encoders_of_members(),
             n_folds=len(self._run.splits),
+            refitted=self.repeats.on_all_rows,
             newest_fold_only=self._newest_fold_only,
             ensemble=self.builder.ensemble,
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
@@ -296,6 +297,7 @@ class GrowingModel:
             calibration=self.builder.calibration,
             conformal=self.builder.conformal_scores(history),
             newest_fold_only=self._newest_fold_only,
+            first_refit=len(self._run.splits) if self.repeats.on_all_rows else None,
         )
 
     @property

@@ -23,6 +23,7 @@ from cashmere.ensembles.limits import Cost
 from cashmere.model.files import Encoders
 from cashmere.model.predictor import Predictor
 from cashmere.run.members import Members
+from cashmere.run.repeats import fits_on_all_rows
 from cashmere.run.run_directory import RunDirectory
 
 _CODING = "coding"
@@ -59,7 +60,6 @@ class Latencies:
         self._run, self._members, self._encoders, self._forms = run, members, encoders, forms
         self._sample, self._machine = sample, _machine()
         self._inputs = (sample.iloc[[0]], sample)
-        self._newest_fold_only = is_in_time(run.rows.structure)
         known = run.store.facts().latencies
         is_ours = known is not None and (known["machine"], known["batch_rows"]) == (self._machine, len(sample))
         self._seconds: dict[str, tuple[float, float]] = dict(known["seconds"]) if known and is_ours else {}
@@ -123,19 +123,19 @@ class Latencies:
     def _of_member(self, number: int) -> tuple[float, float]:
         """Return the seconds that a member takes besides coding and encoding."""
         encoders, form = self._encoders(self._members.splits(number)), self._form(number)
-        if form not in self._seconds:
-            asked = encoders[-1:] if self._newest_fold_only else encoders
-            of_folds = [fold[self._forms[number]] for fold in asked]
-            row, batch = map(self._run.schema.code, self._inputs)
-            self._seconds[form] = _timed(lambda coded: [each.transform(coded) for each in of_folds], row, batch)
         predictor = Predictor(
             schema=self._run.schema,
             target=self._run.target,
             encoders=encoders,
             ensemble=WeightedEnsemble((number,), (1.0,)),
             models={number: self._members.load(number)},
-            newest_fold_only=self._newest_fold_only,
+            newest_fold_only=is_in_time(self._run.rows.structure),
+            first_refit=len(self._run.splits) if fits_on_all_rows(self._run) else None,
         )
+        if form not in self._seconds:
+            asked = [encoders[k][self._forms[number]] for k in predictor.averaged_models(number)]
+            row, batch = map(self._run.schema.code, self._inputs)
+            self._seconds[form] = _timed(lambda coded: [each.transform(coded) for each in asked], row, batch)
         alone = _timed(predictor.predict_raw, *self._inputs)
         shared = zip(alone, self._seconds[_CODING], self._seconds[form], strict=True)
         of_row, of_batch = (max(0.0, whole - coding - encoding) for whole, coding, encoding in shared)

@@ -19,6 +19,7 @@ from cashmere.records.trial import History, Observation
 from cashmere.run.current_model import CurrentModel
 from cashmere.run.latencies import Latencies
 from cashmere.run.members import Members
+from cashmere.run.repeats import fits_on_all_rows
 from cashmere.run.run_directory import RunDirectory
 from cashmere.space.convertible import converts
 
@@ -97,25 +98,35 @@ class MeasuredTrials:
 
     def with_one_model(self, run: RunDirectory, members: Members) -> Self:
         """Return the trials as if each had one model fitted on all rows, instead of one for each fold."""
-        n_folds = len(run.splits)
+        n_folds, refitted = len(run.splits), fits_on_all_rows(run)
         n_asked = 1 if is_in_time(run.rows.structure) else n_folds
 
-        def one(cost: Cost, n_models: int) -> Cost:
-            """Return the cost with one model instead of those of the last folds of each split."""
-            trained = [len(fold.train) for fold in run.splits[-n_models:]]
-            more_rows = len(run.rows.y) * n_models / sum(trained)
-            n_before = {number: n_models * members.splits(number) for number in cost.own}
+        def kept(number: int) -> list[int]:
+            """Return the training rows of each model in the file of a trial."""
+            trained, n_more = [len(fold.train) for fold in run.splits], members.splits(number) - 1
+            return [*trained, *n_more * ([len(run.rows.y)] if refitted else trained)]
+
+        def asked(number: int) -> list[int]:
+            """Return the training rows of each model that predicts."""
+            trained = kept(number)
+            if refitted and len(trained) > n_folds:
+                return trained[n_folds:]
+            return trained[-n_asked:] if n_asked == 1 else trained
+
+        def one(cost: Cost, models: Callable[[int], list[int]]) -> Cost:
+            """Return the cost with one model on all rows instead of these."""
+            n_models = {cost.shares[number]: len(models(number)) for number in cost.own if number in cost.shares}
             return replace(
                 cost,
-                own={number: more_rows * each / n_before[number] for number, each in cost.own.items()},
-                shared={name: each / n_models for name, each in cost.shared.items()},
+                own={number: len(run.rows.y) * each / sum(models(number)) for number, each in cost.own.items()},
+                shared={name: each / n_models.get(name, n_folds) for name, each in cost.shared.items()},
             )
 
         return replace(
             self,
-            size=one(self.size, n_folds),
-            row=None if self.row is None else one(self.row, n_asked),
-            batch=None if self.batch is None else one(self.batch, n_asked),
+            size=one(self.size, kept),
+            row=None if self.row is None else one(self.row, asked),
+            batch=None if self.batch is None else one(self.batch, asked),
         )
 
 
@@ -169,6 +180,7 @@ def _check_members_of_others(
             target=run.target,
             encoders=encoders(max(map(members.splits, others))),
             n_folds=len(run.splits),
+            refitted=fits_on_all_rows(run),
             ensemble=WeightedEnsemble(tuple(others), (1 / len(others),) * len(others)),
             member_files={number: members.path(number) for number in others},
             information={},

@@ -45,6 +45,7 @@ def prepare(run: RunDirectory, budget: Budget | None, deadline: Deadline) -> tup
         If the run has models of another version of cashmere that made other columns.
     """
     _keep_columns(run)
+    began = deadline.elapsed
     folds, encoders = prepare_folds(
         run.folder / "prepared",
         run.coded_table,
@@ -61,13 +62,15 @@ def prepare(run: RunDirectory, budget: Budget | None, deadline: Deadline) -> tup
         largest_matrix_mib=largest_matrix_mib(run.settings),
         check=preparation_check(deadline, run.rows.values.size),
     )
+    preparing_seconds = deadline.elapsed - began
     _check_columns(run, folds)
     baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
     pace = Pace()
     members = Members(run.store, baseline, pace=pace, trusted=run.space.trusted_types)
     run.store.set_fact("baseline_loss", baseline_loss if np.isfinite(baseline_loss) else None)
     study = _study(run, _plan(run, budget), folds, baseline_loss=baseline_loss, already_spent=deadline.elapsed)
-    return study, _growing_model(run, members, Repeats(run, budget, members, encoders), pace)
+    repeats = Repeats(run, budget, members, encoders, preparing_seconds=preparing_seconds)
+    return study, _growing_model(run, members, repeats, pace)
 
 
 def _keep_columns(run: RunDirectory) -> None:

@@ -1,4 +1,4 @@
-"""Members of the final ensemble, fitted again on other splits of the rows."""
+"""Members of the final ensemble, fitted again: on other splits of the rows if these are few, otherwise on all rows."""
 
 from __future__ import annotations
 
@@ -6,29 +6,38 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from cashmere.data.fold import validation_rows
+from cashmere.data.fold import Fold, validation_rows
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
+from cashmere.data.row_structure import is_in_time
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.model.files import Encoders
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget
-from cashmere.records.trial import History, Observation, Outcome
+from cashmere.records.trial import History, Observation, Outcome, Trial
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import Members
 from cashmere.run.run_directory import RunDirectory
 
 _MOST_ROWS = 1000
-"""Tables with more rows are not repeated by default: docs/benchmarks.md#spare-time."""
+"""Tables with more rows are not split again by default (docs/benchmarks.md#spare-time); their members are fitted on all
+rows (docs/benchmarks.md#fits-on-all-rows)."""
 
 _MOST = 2
-"""Default number of repeats."""
+"""Default number of repeats, and the number of fits on all rows."""
 
 _SHARE = 0.2
 """Largest share of a time budget for them."""
+
+_COMPARED_ROWS = 2000
+"""Maximum number of rows on which a model of all rows is compared with those of the folds."""
+
+_SEED_STEP = 1_000_003
+"""Difference between the seeds of two fits on all rows; larger than the number of folds, which have their own seeds."""
 
 _MARGIN = 1.5
 """A repeat begins if this many times the seconds of its trial are left. If that holds for none, the shortest that may
@@ -38,10 +47,11 @@ _POLL_SECONDS = 0.05
 
 
 class Repeats:
-    """Fits the members of an ensemble again on other splits, and adds the models of these to them.
+    """Fits the members of an ensemble again on other splits or on all rows, and adds the models of these to them.
 
     With few rows, the models of one split differ from those of another by chance. A member with the models of several
-    splits predicts their mean.
+    splits predicts their mean. With more rows, it matters more that each fold model lacks a part of them: a member that
+    is fitted on all rows predicts with these models alone. Each of these fits counts as a split with a single fold.
 
     Parameters
     ----------
@@ -53,31 +63,48 @@ class Repeats:
         Keeps the models.
     encoders : Encoders
         Encoders of the folds of the first split.
+    preparing_seconds : float
+        Time it took to prepare these folds.
 
     Attributes
     ----------
     most : int
-        Maximum number of other splits on which members are fitted.
+        Maximum number of other splits, or of fits on all rows.
+    on_all_rows : bool
+        Whether members are fitted on all rows instead of on other splits.
     """
 
-    def __init__(self, run: RunDirectory, budget: Budget | None, members: Members, encoders: Encoders) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        budget: Budget | None,
+        members: Members,
+        encoders: Encoders,
+        *,
+        preparing_seconds: float = 0.0,
+    ) -> None:
         self._run, self._budget, self._members = run, budget, members
+        self.on_all_rows = fits_on_all_rows(run)
         self.most = _how_many(run, budget)
         self._encoders = {0: encoders}
+        # What an extra fit takes compared with the trial, and preparing its rows compared with those of the folds.
+        self._share = len(run.rows.y) / sum(len(fold.train) for fold in run.splits) if self.on_all_rows else 1.0
+        self._preparing_seconds = self._share * preparing_seconds if self.on_all_rows else 0.0
 
     def encoders(self, n_splits: int) -> Encoders:
         """Return the encoders of the first splits, fold after fold."""
         return [fold for split in range(n_splits) for fold in self._encoders_of(split)]
 
     def _encoders_of(self, split: int) -> Encoders:
+        split = min(split, 1) if self.on_all_rows else split
         if split not in self._encoders:
             run, seed = self._run, self._seed(split)
             task_type = run.target.task_type
             self._encoders[split] = prepare_folds(
-                self._objective(split).folder,
+                self._folder(split),
                 run.coded_table,
                 run.rows.y,
-                make_folds(run.rows.y, task_type, run.settings.resampling, seed=seed, structure=run.rows.structure),
+                self._folds(seed),
                 sorted(run.space.encodings),
                 task_type=task_type,
                 seed=seed,
@@ -90,18 +117,42 @@ class Repeats:
     def _seed(self, split: int) -> int:
         return int(np.random.SeedSequence([self._run.settings.seed, split]).generate_state(1)[0])
 
-    def _objective(self, split: int, n_threads: int = 1) -> CrossValidationObjective:
-        folder = (self._run.folder / "prepared" / f"split{split}").absolute()
+    def _folds(self, seed: int) -> list[Fold]:
+        y = self._run.rows.y
+        if self.on_all_rows:
+            compared = np.unique(np.linspace(0, len(y) - 1, min(len(y), _COMPARED_ROWS)).astype(np.int64))
+            return [Fold(train=np.arange(len(y)), validation=compared)]
+        task_type, resampling = self._run.target.task_type, self._run.settings.resampling
+        return make_folds(y, task_type, resampling, seed=seed, structure=self._run.rows.structure)
+
+    def _folder(self, split: int) -> Path:
+        name = "all-rows" if self.on_all_rows else f"split{split}"
+        return (self._run.folder / "prepared" / name).absolute()
+
+    def _objective(self, split: int, member: Observation, n_threads: int) -> CrossValidationObjective:
         return CrossValidationObjective(
-            folder=folder, space=self._run.space, metric=self._run.metric, n_threads=n_threads
+            folder=self._folder(split),
+            space=self._run.space,
+            metric=self._run.metric,
+            n_threads=n_threads,
+            followed=member.outcome.path if self.on_all_rows else None,
         )
+
+    def _trial(self, split: int, member: Observation) -> Trial:
+        trial = replace(member.trial, stop_above=float("inf"))
+        # The first fit on all rows has the seed of the first fold.
+        return replace(trial, seed=(trial.seed + (split - 1) * _SEED_STEP) % 2**31) if self.on_all_rows else trial
 
     def reserved_seconds(self, history: History, weights: Mapping[int, float]) -> float:
         """Return how many seconds the search should leave for repeats; 0 without a time budget."""
         if self._budget is None or self._budget.seconds is None:
             return 0.0
-        seconds = sum(o.duration_seconds for _, o in self._waiting(history, weights))
-        return min(_SHARE * self._budget.seconds, seconds / self._run.settings.workers)
+        seconds = [self._expected_seconds(o) for _, o in self._waiting(history, weights)]
+        preparing = self._preparing_seconds if seconds and 1 not in self._encoders else 0.0
+        return min(_SHARE * self._budget.seconds, preparing + sum(seconds) / self._run.settings.workers)
+
+    def _expected_seconds(self, member: Observation) -> float:
+        return self._share * member.duration_seconds
 
     def fit(
         self,
@@ -114,7 +165,7 @@ class Repeats:
         stop: Callable[[], bool],
         on_tick: Callable[[], object],
     ) -> None:
-        """Fit members on other splits, largest weights first, until all are done or the time is over.
+        """Fit members again, largest weights first, until all are done or the time is over.
 
         Trials that are still running have until then, too. A repeat that ends too late to be kept in time is dropped.
 
@@ -136,22 +187,23 @@ class Repeats:
             Called about twenty times a second.
         """
         waiting = list(self._waiting(history, weights))
+        if 1 not in self._encoders and _MARGIN * self._preparing_seconds > seconds_left():
+            return
         running: dict[Future[Outcome], Observation] = {}
         while seconds_left() > 0 and not stop():
             while len(running) + n_busy() < executor.n_workers:
                 ready = {
-                    position: member.duration_seconds + self._members.adding_seconds(member.trial.number)
+                    position: self._expected_seconds(member) + self._members.adding_seconds(member.trial.number)
                     for position, (split, member) in enumerate(waiting)
                     if self._members.splits(member.trial.number) == split  # splits of one member are added in order
                     and not any(member is each for each in running.values())
                 }
                 if (position := next_in_time(ready, seconds_left())) is None:
                     break
-                split, observation = waiting.pop(position)
+                split, member = waiting.pop(position)
                 self._encoders_of(split)
-                objective = self._objective(split, getattr(executor, "n_threads", 1))
-                trial = replace(observation.trial, stop_above=float("inf"))
-                running[executor.submit(objective, trial)] = observation
+                objective = self._objective(split, member, getattr(executor, "n_threads", 1))
+                running[executor.submit(objective, self._trial(split, member))] = member
             if not running:
                 if not n_busy():
                     break
@@ -164,22 +216,30 @@ class Repeats:
             on_tick()
 
     def _waiting(self, history: History, weights: Mapping[int, float]) -> Iterator[tuple[int, Observation]]:
-        """Yield each split and member to fit, split after split."""
+        """Yield each split and member to fit: split after split, on all rows member after member."""
         numbers = [n for n in sorted(weights, key=lambda n: -weights[n]) if n != BASELINE and self._members.is_own(n)]
         # The ensemble has trials as they arrive, the history in order: those after a long one may still be missing.
         known = {observation.trial.number: observation for observation in history}
         observations = [known[number] for number in numbers if number in known]
-        for split in range(1, self.most + 1):
-            for each in observations:
-                if each.outcome.cut_short is None and self._members.splits(each.trial.number) <= split:
-                    yield split, each
+        splits = range(1, self.most + 1)
+        pairs = [(split, each) for split in splits for each in observations]
+        if self.on_all_rows:  # a member predicts with these fits alone, so that one fit is not enough
+            pairs = [(split, each) for each in observations for split in splits]
+        for split, each in pairs:
+            is_whole = each.outcome.cut_short is None or (self.on_all_rows and each.outcome.path is not None)
+            if is_whole and self._members.splits(each.trial.number) <= split:
+                yield split, each
 
     def _keep(self, observation: Observation, outcome: Outcome) -> None:
-        """Keep the models of another split if the trial was completed."""
+        """Keep the models of another split, or of all rows, if the trial was completed."""
         predictions, expected = outcome.predictions, observation.predictions
         if predictions is None or expected is None or outcome.model is None or outcome.cut_short is not None:
             return
-        if predictions.shape == expected.shape:
+        if self.on_all_rows:
+            # On rows that it has seen, a sound model is at least as good as one of a fold on rows that this has not.
+            if outcome.loss is not None and outcome.loss <= max(observation.fold_losses):
+                self._members.add_split(observation, outcome.model, expected)
+        elif predictions.shape == expected.shape:
             self._members.add_split(observation, outcome.model, predictions)
 
 
@@ -203,14 +263,30 @@ def next_in_time(expected: Mapping[int, float], seconds: float) -> int | None:
     return next(likely, min(possible, key=expected.__getitem__, default=None))
 
 
+def fits_on_all_rows(run: RunDirectory) -> bool:
+    """Return whether members of a run are fitted again on all rows, rather than on other splits, if at all.
+
+    Parameters
+    ----------
+    run : RunDirectory
+        Open. Its settings and its rows decide, so that every call on it has the same answer.
+    """
+    refit, repeats = run.settings.refit, run.settings.repeats
+    if refit != "auto":
+        return bool(refit)
+    return repeats in ("auto", 0) and len(run.rows.y) > _MOST_ROWS and not is_in_time(run.rows.structure)
+
+
 def _how_many(run: RunDirectory, budget: Budget | None) -> int:
     repeats = run.settings.repeats
     if budget is None or len(run.rungs) > 1:  # with rungs, there are many rows, and encoding them again takes long
         return 0
+    has_time = budget.seconds is not None and budget.trials is None
+    if fits_on_all_rows(run):
+        return _MOST if has_time or run.settings.refit is True else 0
     if len(validation_rows(run.splits)) < len(run.rows.y):  # another split would predict other rows
         return 0
     if not isinstance(repeats, str):
         return int(repeats)
     is_named = isinstance(run.settings.resampling, str)
-    has_time = budget.seconds is not None and budget.trials is None
     return _MOST if is_named and has_time and len(run.rows.y) <= _MOST_ROWS else 0

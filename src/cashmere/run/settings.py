@@ -92,6 +92,13 @@ def _label(given: Any, name: str) -> Any:
     return given.item() if isinstance(given, np.generic) else given
 
 
+def _refit(given: Any, name: str) -> Any:
+    """Read the words of the command line."""
+    if isinstance(given, np.bool_):
+        return bool(given)
+    return {"yes": True, "no": False}.get(given, given) if isinstance(given, str) else given
+
+
 _LONGEST_GAP = 1e11
 """In seconds: longer than any table lasts, and short enough for dates in microseconds."""
 
@@ -220,6 +227,9 @@ class RunSettings:
     repeats : "auto" or int
         Number of further splits of the rows on which the members of the final ensemble are fitted again. ``"auto"``
         means two for small tables under a budget of time alone, of which they take at most a fifth; otherwise none.
+    refit : "auto" or bool
+        Whether the members of the final ensemble are fitted again on all rows, without other splits. ``"auto"`` means
+        so for tables that are not small, under a budget of time alone, of which it takes at most a fifth.
     ensemble_size : int
         Number of picks of the greedy selection (with replacement).
     max_latency : float or None
@@ -272,6 +282,7 @@ class RunSettings:
     ensemble_size: int = field(default=25, metadata=_given(option=None, fixed=True))
     max_latency: float | None = field(default=None, metadata=_given(read=_seconds, fixed=True))
     repeats: str | int = field(default="auto", metadata=_given(fixed=True))
+    refit: str | bool = field(default="auto", metadata=_given(read=_refit, fixed=True))
     class_weight: ClassWeight | None = field(default=None, metadata=_given(read=read_class_weight, fixed=True))
     monotone: tuple[str, ...] = field(default=(), metadata=_given(read=read_monotone, fixed=True))
     decision_threshold: str | float = field(default="auto", metadata=_given(fixed=True))
@@ -322,6 +333,14 @@ class RunSettings:
         is_count = isinstance(self.repeats, int | np.integer) and not isinstance(self.repeats, bool)
         if self.repeats != "auto" and not (is_count and 0 <= int(self.repeats) <= _MOST_REPEATS):
             raise InvalidParameterError("repeats", self.repeats, f"'auto' or a whole number from 0 to {_MOST_REPEATS}")
+        if self.refit != "auto" and not isinstance(self.refit, bool):
+            raise InvalidParameterError("refit", self.refit, "'auto', True or 'yes', False or 'no'")
+        if self.refit is True and self.repeats not in ("auto", 0):
+            raise IncompatibleParametersError(
+                f"refit and repeats={self.repeats!r} cannot be used together: members are fitted again either on all "
+                "rows or on other splits of them. Leave out one of them.",
+                {"refit": self.refit, "repeats": self.repeats},
+            )
         threshold = self.decision_threshold
         is_rate = isinstance(threshold, str) and OperatingPoint.parse(threshold) is not None
         is_number = isinstance(threshold, int | float)
