@@ -13,9 +13,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 def main() -> None:
     from benchmarks.experiments import (
-        all_rows,
         ablation,
         absolute_errors,
+        all_rows,
         categories,
         contributions,
         coverage,

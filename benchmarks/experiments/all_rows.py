@@ -97,7 +97,7 @@ Predictions = Mapping[int, Float64]
 
 
 def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) -> list[AllRowsRow]:
-    """Search on at most `n_rows` rows of a table, a third of which are held out, and let its members predict in each of the ways."""
+    """Search on at most `n_rows` rows of a table, a third of which are held out, and judge each way to predict."""
     data = SearchTable.read(table)
     learn, test = drawn_rows(len(data.y), n_rows, seed)
     coded, y, metric = data.schema.code(data.frame), data.y[learn], default_metric(data.task_type)
@@ -165,7 +165,7 @@ def fit_again(
             model.predict(encoders_of_fold[encoding].transform(task.held_out))
             for model, encoders_of_fold in zip(models, encoders, strict=True)
         ]
-        predictions[member.number] = np.mean(predicted, axis=0, dtype=np.float64)
+        predictions[member.number] = np.asarray(np.mean(predicted, axis=0, dtype=np.float64))
     forget_folds()
     return predictions, time.process_time() - clock
 
@@ -211,7 +211,7 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 
 def report(rows: pd.DataFrame) -> Table:
     """Show how each way changes the test loss, in per cent: per table, and in the median."""
-    found = 100 * np.expm1(changes(rows)).drop(columns=FOLDS)
+    found = changes(rows).drop(columns=FOLDS).transform(lambda log: 100 * np.expm1(log))
     shown = Table("table", *map(str, found.columns), title="test loss against the folds of the search, in per cent")
     for table, of_table in found.iterrows():
         shown.add_row(str(table), *(f"{each:+.2f}" for each in of_table))

@@ -287,11 +287,11 @@ class Predictor:
         of_folds : bool
             Whether to return those that were fitted on folds, even if others have learned from all rows.
         """
-        models = self.models[number]
-        of_all_rows = {} if self.first_refit is None else dict(list(enumerate(models))[self.first_refit :])
-        if of_all_rows and not of_folds:
-            return of_all_rows
-        models = dict(enumerate(models[: self.first_refit]))
+        models = dict(enumerate(self.models[number]))
+        n_of_folds = len(models) if self.first_refit is None else min(len(models), self.first_refit)
+        if n_of_folds < len(models) and not of_folds:
+            return {k: models[k] for k in range(n_of_folds, len(models))}
+        models = {k: models[k] for k in range(n_of_folds)}
         return {max(models): models[max(models)]} if self.newest_fold_only else models
 
     def _ready_models(self, n_rows: int, *, of_folds: bool = False) -> dict[int, dict[int, FoldModel]]:

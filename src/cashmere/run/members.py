@@ -82,7 +82,9 @@ class Members:
         """The mean predictions of the trials that have models on several splits."""
         return {number: mean for number, (_, mean) in self._splits.items()}
 
-    def add_split(self, observation: Observation, archive: bytes, predictions: NDArray[np.float32]) -> None:
+    def add_split(
+        self, observation: Observation, archive: bytes, predictions: NDArray[np.float32], *, on_all_rows: bool = False
+    ) -> None:
         """Add the models of one more split to a trial.
 
         Parameters
@@ -93,6 +95,8 @@ class Members:
             The models on that split.
         predictions : array
             What they predict.
+        on_all_rows : bool
+            Whether it is a fit on all rows, whose `predictions` are those of the first split.
         """
         number = observation.trial.number
         with self._timed(_ADDING, number):
@@ -104,7 +108,8 @@ class Members:
             mean = self.averages.get(number, observation.predictions)
             assert mean is not None  # it has succeeded
             mean = ((before * mean + predictions) / (before + 1)).astype(np.float32)
-            self._store.add_split(number, before + 1, models=dump_fold_models(models), predictions=mean)
+            archive = dump_fold_models(models)
+            self._store.add_split(number, before + 1, models=archive, predictions=mean, on_all_rows=on_all_rows)
             self._loaded[number], self._splits[number] = models, (before + 1, mean)
 
     def adding_seconds(self, number: int) -> float:

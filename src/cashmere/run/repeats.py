@@ -238,7 +238,7 @@ class Repeats:
         if self.on_all_rows:
             # On rows that it has seen, a sound model is at least as good as one of a fold on rows that this has not.
             if outcome.loss is not None and outcome.loss <= max(observation.fold_losses):
-                self._members.add_split(observation, outcome.model, expected)
+                self._members.add_split(observation, outcome.model, expected, on_all_rows=True)
         elif predictions.shape == expected.shape:
             self._members.add_split(observation, outcome.model, predictions)
 

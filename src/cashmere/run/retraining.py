@@ -51,6 +51,8 @@ class EarlierRun:
         Number of members of its ensemble.
     n_repeats : int
         Number of further splits on which these were fitted.
+    is_refitted : bool
+        Whether they were fitted again on all rows.
     """
 
     folder: Path
@@ -60,6 +62,7 @@ class EarlierRun:
     has_weights: bool
     n_members: int
     n_repeats: int
+    is_refitted: bool
 
     @classmethod
     def read(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None, *, searches: bool = False) -> Self:
@@ -76,7 +79,7 @@ class EarlierRun:
             task = "classification" if run.target.task_type.is_classification else "regression"
             settings, schema, space = replace(run.settings, task=task), run.schema, run.space.name
             target, has_weights = run.target, run.rows.weight is not None and settings.class_weight is None
-            splits = [fact["count"] for fact in (run.store.facts().splits or {}).values()]
+            splits = list((run.store.facts().splits or {}).values())
         n_members = len(opening_of_members(folder, space=space).steps)
         return cls(
             folder=Path(folder),
@@ -85,7 +88,8 @@ class EarlierRun:
             target=target,
             has_weights=has_weights,
             n_members=n_members,
-            n_repeats=max(splits, default=1) - 1,
+            n_repeats=max((fact["count"] - 1 for fact in splits if not fact.get("all_rows")), default=0),
+            is_refitted=any(fact.get("all_rows") for fact in splits),
         )
 
     @property
@@ -297,7 +301,7 @@ def retrain_run(
         weight_name=weight_name,
     )
     if budget is None and settings.repeats == "auto":
-        settings = replace(settings, repeats=known.n_repeats)
+        settings = replace(settings, repeats=known.n_repeats, refit=known.is_refitted or settings.refit)
     given: list[Any] = [y, frame]
     del X, y, frame  # so that the run holds the only references, and can free their memory early
     return fit_run(

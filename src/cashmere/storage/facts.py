@@ -53,10 +53,14 @@ class JoinedLossesFact(TypedDict):
 
 
 class SplitsFact(TypedDict):
-    """Number of splits of the rows that a trial was fitted on, checksum of its mean predictions, and epoch."""
+    """Number of splits of the rows that a trial was fitted on, checksum of its mean predictions, and epoch.
+
+    With `all_rows`, all splits but the first are fits on all rows, which have no predictions for unseen rows.
+    """
 
     count: Annotated[int, Meta(ge=2, le=100)]
     predictions_crc: Count
+    all_rows: NotRequired[bool]
     epoch: NotRequired[Annotated[int, Meta(ge=1, lt=10**6)]]
 
 
@@ -121,8 +125,8 @@ class RunFacts:
     decision : dict
         How classes are decided, and the gain of thresholds.
     splits : dict
-        Trials fitted on several splits of the rows, by number: ``count``, ``predictions_crc``, and ``epoch`` unless it
-        is the first; see `cashmere.run.repeats`.
+        Trials fitted on several splits of the rows, by number: ``count``, ``predictions_crc``, ``all_rows`` if the
+        others are fits on all rows, and ``epoch`` unless it is the first; see `cashmere.run.repeats`.
     latency : dict
         ``single_row_ms`` and ``batch_rows_per_second``.
     latencies : dict

@@ -337,7 +337,9 @@ class RunStore:
         if epoch != FIRST:
             self._database.execute("INSERT INTO epochs VALUES (?,?)", (trial.number, epoch))
 
-    def add_split(self, number: int, n_splits: int, *, models: bytes, predictions: NDArray[np.float32]) -> None:
+    def add_split(
+        self, number: int, n_splits: int, *, models: bytes, predictions: NDArray[np.float32], on_all_rows: bool = False
+    ) -> None:
         """Store the models and predictions of a trial that was fitted on one more split of the rows.
 
         Parameters
@@ -350,6 +352,8 @@ class RunStore:
             Its models on all splits.
         predictions : array
             The mean of its predictions.
+        on_all_rows : bool
+            Whether the fits after the first split are fits on all rows.
 
         Raises
         ------
@@ -366,7 +370,8 @@ class RunStore:
                 write_atomically(path, models)
                 sign_member(path, models, run=self.identity)
             # Only now do they count: a file without a fact is overwritten.
-            fact = {"count": n_splits, "predictions_crc": crc} | ({} if epoch == FIRST else {"epoch": epoch})
+            fact = {"count": n_splits, "predictions_crc": crc} | ({"all_rows": True} if on_all_rows else {})
+            fact |= {} if epoch == FIRST else {"epoch": epoch}
             self.set_fact("splits", {**(self.facts().splits or {}), str(number): fact})
         if n_splits > 2:
             for each in (*before, member_signature_path(before[0])):

@@ -365,10 +365,13 @@ def perfection_text(loss: float | None, constant: float | None) -> str | None:
 
 
 def repeats_text(facts: RunFacts, members: Collection[int]) -> str | None:
-    """Say how many members have models of several splits of the rows; None if none has."""
-    splits = [fact["count"] for number, fact in (facts.splits or {}).items() if int(number) in members]
-    if not splits:
+    """Say how many members have models of several splits of the rows, or of all rows; None if none has."""
+    of_members = [fact for number, fact in (facts.splits or {}).items() if int(number) in members]
+    if not of_members:
         return None
+    if any(fact.get("all_rows") for fact in of_members):
+        return f"{len(of_members)} of {len(members)} members predict with fits on all rows"
+    splits = [fact["count"] for fact in of_members]
     several = str(min(splits)) if min(splits) == max(splits) else f"{min(splits)} to {max(splits)}"
     return f"{len(splits)} of {len(members)} members were fitted on {several} splits"
 
