@@ -28,9 +28,9 @@ X, Y = TABLE.drop(columns=DEMO_TARGET), TABLE[DEMO_TARGET]
 UNSEEN = FRAME.drop(columns=DEMO_TARGET).iloc[300:400]
 
 
-def fitted(folder, *, refit=True, estimator=AutoClassifier, y=Y, **settings):
+def fitted(folder, *, refit=True, **settings):
     defaults = {"budget": "6trials", "resampling": "3fold", "isolation": "none"}
-    return estimator(refit=refit, run_directory=folder, **{**defaults, **settings}).fit(X, y)
+    return AutoClassifier(refit=refit, run_directory=folder, **{**defaults, **settings}).fit(X, Y)
 
 
 def splits_of(folder):
@@ -143,22 +143,25 @@ def test_a_retrained_run_is_refitted_as_the_earlier_one(refitted, tmp_path):
 
 @pytest.mark.long
 def test_rows_in_time(tmp_path):
-    moments = pd.Series(np.arange(len(X)), name="day")
+    table = X.assign(day=np.arange(len(X)))
     model = AutoClassifier(
-        budget="4trials", refit=True, isolation="none", resampling="3fold", run_directory=tmp_path / "run", time="day"
-    ).fit(X.assign(day=moments.to_numpy()), Y)
+        budget="4trials", refit=True, isolation="none", resampling="3fold", run_directory=tmp_path / "run"
+    ).fit(table, Y, time="day")
     predictor = Predictor.load(tmp_path / "run")
     assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(3, 4)}
     assert {tuple(predictor.averaged_models(n, of_folds=True)) for n in predictor.models} == {(2,)}
-    assert model.predict_set(X.assign(day=moments.to_numpy())[:5], 0.8).shape == (5, 2)
+    assert model.predict_set(table[:5], 0.8).shape == (5, 2)
 
 
 @pytest.mark.long
 def test_regression(tmp_path):
     y = X.select_dtypes("number").iloc[:, 0].fillna(0)
-    model = fitted(tmp_path / "run", estimator=AutoRegressor, y=y, budget="3trials", resampling="holdout")
+    features = X.drop(columns=y.name)
+    model = AutoRegressor(
+        budget="3trials", refit=True, isolation="none", resampling="holdout", run_directory=tmp_path / "run"
+    ).fit(features, y)
     assert {len(models) for models in Predictor.load(tmp_path / "run").models.values()} == {3}
-    intervals = model.predict_interval(X, 0.8)
+    intervals = model.predict_interval(features, 0.8)
     assert ((intervals[:, 0] <= y) & (y <= intervals[:, 1])).mean() > 0.7
 
 
@@ -236,7 +239,7 @@ def test_a_model_that_hides_its_fits_is_refused(refitted, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(refitted[0] / "model", folder)
     manifest = read_manifest(folder)
-    with pytest.raises(ModelFileError, match="has 5 folds. Expected 3 for each split"):
+    with pytest.raises(ModelFileError, match="has 5 folds[.] Expected 3 for each split"):
         Predictor.from_manifest(folder, {**manifest, "refitted": False})
 
 
