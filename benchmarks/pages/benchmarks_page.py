@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.pages import (
     ablation,
     absolute_errors,
+    all_rows,
     coverage,
     dacopt,
     defaults_of_fit,
@@ -82,6 +83,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from defaults_of_fit.parts()
     yield from real_runs.parts()
     yield from last_steps.parts()
+    yield from all_rows.parts()
     yield from refining.parts()
     yield from ablation.parts()
     yield from absolute_errors.parts()

@@ -239,7 +239,7 @@ def test_a_model_that_hides_its_fits_is_refused(refitted, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(refitted[0] / "model", folder)
     manifest = read_manifest(folder)
-    with pytest.raises(ModelFileError, match="has 5 folds[.] Expected 3 for each split"):
+    with pytest.raises(ModelFileError, match="has 5 folds"):
         Predictor.from_manifest(folder, {**manifest, "refitted": False})
 
 
