@@ -2,15 +2,16 @@
 
     python -m benchmarks all-rows --data DIR
 
-On each table a third of the rows is held out, and a search learns from the rest for so many CPU seconds. Then the
-members of its ensemble are fitted again, each as far along its path as before:
+On each table a third of the rows is held out, and a search learns from the rest for so many CPU seconds. An ensemble is
+chosen among its trials, and judged on the rows held out, in several ways:
 
-- *other folds*: on another split into five folds; members predict the mean of both splits.
-- *ten folds*: on ten folds; members predict the mean of these alone.
-- *one fit* and *two fits*: on all rows, with one or two seeds; members predict with these alone.
-- *half*: the mean of the five folds and of the two fits.
+- *folds*: members predict the mean of the models of five folds.
+- *and two fits*: after the search, each member is fitted twice on all rows, with different seeds, as far along its path
+  as in its trial, and predicts the mean of these two models alone.
+- *a tenth* and *a fifth*: the search ends earlier by this share of the time, which goes to the two fits of its members,
+  those with the largest weights first; the others keep the models of their folds. *a fifth, one fit*: to one fit each.
 
-Weights and calibration stay as they are. Ensembles are judged on the rows held out.
+Only the second way takes longer than the first.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,16 +29,15 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.features import drawn_rows
-from benchmarks.experiments.spare_time import Fit, Split, Task, choose, search
+from benchmarks.experiments.spare_time import Fit, Split, Task, choose, timed_search
 from benchmarks.runs.code_version import commit
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
-from cashmere.base.arrays import Float64
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.data.fold import Fold
 from cashmere.data.prepared import prepare_folds
-from cashmere.data.resampling import make_folds
 from cashmere.evaluation.metrics import default_metric
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
 
@@ -48,8 +48,19 @@ TABLES = (
 )
 """Five with at most 700 rows to learn from, nineteen with 1,000 to 6,000."""
 
-FOLDS, OTHER, TEN, ONE, TWO, HALF = "folds", "other folds", "ten folds", "one fit", "two fits", "half"
-WAYS = (FOLDS, OTHER, TEN, ONE, TWO, HALF)
+FOLDS, AFTER, TENTH, FIFTH, ONE_FIT = "folds", "and two fits", "a tenth", "a fifth", "a fifth, one fit"
+WAYS = (FOLDS, AFTER, TENTH, FIFTH, ONE_FIT)
+
+_SPENT = {
+    FOLDS: (0.0, 0, 0.0),
+    AFTER: (0.0, 2, float("inf")),
+    TENTH: (0.1, 2, 0.1),
+    FIFTH: (0.2, 2, 0.2),
+    ONE_FIT: (0.2, 1, 0.2),
+}
+"""Share of the time that the search lacks, number of fits of each member, and largest share for all of them."""
+
+_N_FOLDS = 5
 
 _LARGEST_SHARE = 0.25
 """Largest share of all seconds for one trial."""
@@ -70,9 +81,9 @@ class AllRowsRow:
     way : str
         See the module.
     seconds : float
-        CPU seconds of the fits after the search.
-    trials, members : int
-        Successful trials of the search, and members of the ensemble.
+        CPU seconds of the search and the fits.
+    trials, members, fits : int
+        Successful trials of the search, members of the ensemble, and their fits on all rows.
     test_loss : float
         On the rows held out.
     commit : str
@@ -88,12 +99,62 @@ class AllRowsRow:
     seconds: float
     trials: int
     members: int
+    fits: int
     test_loss: float
     commit: str
 
 
-Predictions = Mapping[int, Float64]
-"""What each member predicts for the rows held out, by the number of its trial."""
+class AllRows:
+    """All rows to learn from, in one fold; fits members of an ensemble to them.
+
+    Parameters
+    ----------
+    task : Task
+        What is learned.
+    folder : Path
+        For the prepared rows.
+    seed : int
+        Of the encoders.
+    """
+
+    def __init__(self, task: Task, folder: Path, *, seed: int) -> None:
+        clock = time.process_time()
+        fold, encodings = Fold(train=np.arange(len(task.y)), validation=np.arange(1)), sorted(task.space.encodings)
+        task_type = task.space.profile.task_type
+        self._encoders = prepare_folds(folder, task.seen, task.y, [fold], encodings, task_type=task_type, seed=seed)[1]
+        self._objective = CrossValidationObjective(folder=folder, space=task.space, metric=task.metric)
+        self._task, self._preparing = task, time.process_time() - clock
+
+    def predictions(
+        self, members: Sequence[Fit], *, n_fits: int, seconds: float
+    ) -> tuple[dict[int, Float64], int, float]:
+        """Fit members in turn, as long as the CPU seconds are likely to suffice for all fits of one.
+
+        Returns
+        -------
+        predictions : dict of int to (n, n_classes) or (n,) array
+            What each of them predicts for the rows held out: the mean of its fits.
+        n_done : int
+            Number of fits.
+        spent : float
+            CPU seconds.
+        """
+        found, n_done, spent = {}, 0, self._preparing
+        for member in members:
+            expected = n_fits * member.observation.duration_seconds / (_N_FOLDS - 1)
+            if spent + expected <= seconds:
+                clock = time.process_time()
+                parts = [self._predicted(member, fit) for fit in range(n_fits)]
+                spent += time.process_time() - clock
+                found[member.number] = np.asarray(np.mean(parts, axis=0, dtype=np.float64))
+                n_done += n_fits
+        return found, n_done, spent
+
+    def _predicted(self, member: Fit, fit: int) -> FloatArray:
+        trial, path = member.observation.trial, member.observation.outcome.path
+        (model,) = self._objective.fit(replace(trial, seed=(trial.seed + 1000 * fit) % 2**31), path)
+        encoding = self._task.space.encoding_of(trial.configuration)
+        return model.predict(self._encoders[0][encoding].transform(self._task.held_out))
 
 
 def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) -> list[AllRowsRow]:
@@ -103,76 +164,40 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
     coded, y, metric = data.schema.code(data.frame), data.y[learn], default_metric(data.task_type)
     space = data.make_space("default", len(learn))
     task = Task(seen=coded.take(learn), held_out=coded.take(test), y=y, space=space, metric=metric)
-    everything = Fold(train=np.arange(len(y)), validation=np.arange(1))
-    splits = [
-        make_folds(y, task.space.profile.task_type, "5fold", seed=seed + 1000),
-        make_folds(y, task.space.profile.task_type, "10fold", seed=seed + 1000),
-        [everything],
-        [everything],
-    ]
     with tempfile.TemporaryDirectory() as place:
-        split = Split(task, Path(place) / "first", seed=seed, limit=_LARGEST_SHARE * seconds)
-        first, later, _ = search(task, split, strategy="optdivbo", seed=seed, seconds=seconds)
-        ensemble, _ = choose([*first, *later], y, metric, seed)
-        members = [fit for fit in (*first, *later) if fit.number in ensemble.weights]
-        fitted = [fit_again(task, Path(place) / str(i), folds, members, i) for i, folds in enumerate(splits)]
-
-    def row(way: str, predictions: Predictions, seconds_of_fits: float) -> AllRowsRow:
-        predicted = np.asarray(sum(weight * predictions[number] for number, weight in ensemble.weights.items()))
-        if ensemble.calibration is not None:
-            predicted = ensemble.calibration.apply(predicted)
-        return AllRowsRow(
-            table=table.name,
-            seed=seed,
-            rows=len(learn),
-            drawn=n_rows,
-            budget=seconds,
-            way=way,
-            seconds=round(seconds_of_fits, 2),
-            trials=len(first) + len(later),
-            members=len(members),
-            test_loss=float(metric.loss(data.y[test], predicted, None)),
-            commit=commit(),
-        )
-
-    of_folds = {fit.number: np.asarray(fit.test, dtype=np.float64) for fit in members}
-    (other, of_other), (ten, of_ten), (one, of_one), (another, of_another) = fitted
-    two = mean_of(one, another)
-    return [
-        row(FOLDS, of_folds, 0.0),
-        row(OTHER, mean_of(of_folds, other), of_other),
-        row(TEN, ten, of_ten),
-        row(ONE, one, of_one),
-        row(TWO, two, of_one + of_another),
-        row(HALF, mean_of(of_folds, two), of_one + of_another),
-    ]
-
-
-def fit_again(
-    task: Task, folder: Path, folds: Sequence[Fold], members: Sequence[Fit], seed: int
-) -> tuple[Predictions, float]:
-    """Fit members on other folds; return the mean of what these predict for the rows held out, and the CPU seconds."""
-    clock = time.process_time()
-    encodings = sorted({task.space.encoding_of(member.observation.trial.configuration) for member in members})
-    task_type = task.space.profile.task_type
-    _, encoders = prepare_folds(folder, task.seen, task.y, folds, encodings, task_type=task_type, seed=seed)
-    objective = CrossValidationObjective(folder=folder, space=task.space, metric=task.metric)
-    predictions = {}
-    for member in members:
-        trial, encoding = member.observation.trial, task.space.encoding_of(member.observation.trial.configuration)
-        models = objective.fit(replace(trial, seed=trial.seed + 100 * seed), member.observation.outcome.path)
-        predicted = [
-            model.predict(encoders_of_fold[encoding].transform(task.held_out))
-            for model, encoders_of_fold in zip(models, encoders, strict=True)
-        ]
-        predictions[member.number] = np.asarray(np.mean(predicted, axis=0, dtype=np.float64))
+        split = Split(task, Path(place) / "folds", seed=seed, limit=_LARGEST_SHARE * seconds)
+        trials = list(timed_search(task, split, strategy="optdivbo", seed=seed, seconds=seconds))
+        all_rows = AllRows(task, Path(place) / "all rows", seed=seed)
+        found = []
+        for way in WAYS:
+            share, n_fits, most = _SPENT[way]
+            fits = [fit for fit, _, end in trials if fit is not None and end <= (1 - share) * seconds]
+            ensemble, _ = choose(fits, y, metric, seed)
+            weights = ensemble.weights
+            members = sorted((fit for fit in fits if fit.number in weights), key=lambda fit: -weights[fit.number])
+            of_all, n_done, spent = all_rows.predictions(members, n_fits=n_fits, seconds=most * seconds)
+            of_folds = {fit.number: np.asarray(fit.test, dtype=np.float64) for fit in members}
+            predicted = np.asarray(sum(weights[n] * each for n, each in (of_folds | of_all).items()))
+            if ensemble.calibration is not None:
+                predicted = ensemble.calibration.apply(predicted)
+            found.append(
+                AllRowsRow(
+                    table=table.name,
+                    seed=seed,
+                    rows=len(learn),
+                    drawn=n_rows,
+                    budget=seconds,
+                    way=way,
+                    seconds=round((1 - share) * seconds + (spent if n_fits else 0.0), 2),
+                    trials=len(fits),
+                    members=len(members),
+                    fits=n_done,
+                    test_loss=float(metric.loss(data.y[test], predicted, None)),
+                    commit=commit(),
+                )
+            )
     forget_folds()
-    return predictions, time.process_time() - clock
-
-
-def mean_of(some: Predictions, others: Predictions) -> Predictions:
-    """Return the mean of two predictions by each member."""
-    return {number: (some[number] + others[number]) / 2 for number in some}
+    return found
 
 
 # ------------------------------------------------------------ the command

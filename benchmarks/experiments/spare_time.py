@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -308,6 +308,20 @@ def search(
     task: Task, split: Split, *, strategy: str, seed: int, seconds: float
 ) -> tuple[list[Fit], list[Fit], dict[str, float]]:
     """Return what a search finds in two thirds of the seconds and in the last third, and the seconds of both."""
+    found: dict[str, list[Fit]] = {"first": [], "later": []}
+    ends = dict.fromkeys(found, 0.0)
+    for fit, begin, end in timed_search(task, split, strategy=strategy, seed=seed, seconds=seconds):
+        part = "first" if begin < seconds * 2 / 3 else "later"
+        ends[part] = end
+        if fit is not None:
+            found[part].append(fit)
+    return found["first"], found["later"], {"first": ends["first"], "later": ends["later"] - ends["first"]}
+
+
+def timed_search(
+    task: Task, split: Split, *, strategy: str, seed: int, seconds: float
+) -> Iterator[tuple[Fit | None, float, float]]:
+    """Search for so many CPU seconds; yield each trial, None if it failed, and when its decision began and it ended."""
     study = Study(
         task.space.configuration_space,
         strategy,
@@ -318,20 +332,19 @@ def search(
         metric=task.metric,
         targets=np.asarray(task.y, dtype=np.float64),
     )
-    found: dict[str, list[Fit]] = {"first": [], "later": []}
-    spent = dict.fromkeys(found, 0.0)
-    while sum(spent.values()) < seconds:
-        part = "first" if spent["first"] < seconds * 2 / 3 else "later"
+    spent = 0.0
+    while spent < seconds:
+        begin = spent
         clock = time.process_time()
         trial = study.ask()
-        spent[part] += time.process_time() - clock
+        spent += time.process_time() - clock
         outcome = split.run(trial)
-        spent[part] += outcome.duration_seconds
+        spent += outcome.duration_seconds
         (observation,) = study.tell(trial, outcome)
+        fit = None
         if outcome.predictions is not None:
-            test = split.test_predictions(trial.configuration, outcome)
-            found[part].append(Fit(observation=observation, test=test))
-    return found["first"], found["later"], spent
+            fit = Fit(observation=observation, test=split.test_predictions(trial.configuration, outcome))
+        yield fit, begin, spent
 
 
 def on_predictions(task: Task, members: Sequence[Fit]) -> Task:

@@ -140,12 +140,21 @@ def test_resume_may_change_settings_that_decide_nothing(name):
         "budget": Budget(trials=1), "n_workers": 3, "lookahead": 64, "seed": 7, "memory_mib": 100.0,
         "trial_seconds": 5.0, "isolation": "none", "ensemble": "best", "ensemble_size": 3,
         "decision_threshold": "none", "fold_racing": "forgiving", "resampling": "holdout", "repeats": 3,
-        "order": Order.ARRIVAL, "deployable": "onnx", "max_latency": 0.01,
+        "order": Order.ARRIVAL, "deployable": "onnx", "max_latency": 0.01, "refit": True,
     }.get(name, "another")  # fmt: skip
     settings = RunSettings(time="day" if name == "gap" else None)
     changed = settings.changed_in(replace(settings, **{name: other}))
     free = {"task", "budget", "n_workers", "memory_mib", "trial_seconds", "isolation", "target_name", "weight_name"}
     assert changed == (None if name in free else (name, DEFAULTS[name], other))
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [("auto", "auto"), ("yes", True), ("no", False), (True, True), (np.False_, False)]
+)
+def test_refit_is_a_word_or_a_truth_value(given, read):
+    settings = RunSettings.from_options(refit=given, budget="1trials")
+    assert settings.refit is read or settings.refit == read == "auto"
+    assert RunSettings.from_json(settings.to_json(), {}) == settings
 
 
 def test_automatic_resampling_may_be_given_again():

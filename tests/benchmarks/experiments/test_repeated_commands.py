@@ -12,6 +12,7 @@ import pytest
 from benchmarks.experiments import (
     ablation,
     absolute_errors,
+    all_rows,
     coverage,
     defaults,
     features,
@@ -124,6 +125,7 @@ def test_documented_command_finds_the_kept_rows(module, name, options, tmp_path)
         ("spare_time", spare_time.SpareTimeRow),
         ("surrogate_curve", surrogate_curve.JudgedSurrogate),
         ("texts", texts.TextsRun),
+        ("all_rows", all_rows.AllRowsRow),
         ("tpe", tpe.JudgedSearch),
         ("worker_start", worker_start.WorkerStart),
     ],
