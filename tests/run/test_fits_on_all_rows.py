@@ -228,9 +228,13 @@ def test_time_is_reserved_for_a_share_of_the_trials(refitted, tmp_path):
 
     history = refitted[1].study_.history
     number = history.successes[0].trial.number
-    with RunDirectory.create(tmp_path / "run", X, Y, RunSettings(refit=True, n_workers=2)) as run:
+    table = pd.concat([FRAME] * 5, ignore_index=True).head(1001)
+    settings = RunSettings(n_workers=2)
+    with RunDirectory.create(tmp_path / "run", table.drop(columns=DEMO_TARGET), table[DEMO_TARGET], settings) as run:
         repeats = Repeats(run, Budget(seconds=1e6), members=Known(), encoders=[], preparing_seconds=8.0)
-        found = repeats.reserved_seconds(history, {number: 1.0})
+        assert repeats.reserved_seconds(history, {number: 1.0}) == 0  # after few trials, the search goes on
+        enough = replace(history, observations=history.observations * 5)
+        found = repeats.reserved_seconds(enough, {number: 1.0})
     # A fit on all rows takes a quarter of a trial that fits five folds.
     assert found == pytest.approx(2.0 + 2 * history[number].duration_seconds / 4 / 2, rel=0.02)
 

@@ -33,6 +33,10 @@ _MOST = 2
 _SHARE = 0.2
 """Largest share of a time budget for them."""
 
+_LEAST_TRIALS = 25
+"""With fewer trials, time is worth more for the search, which may not have tried all first configurations yet, than for
+fits on all rows."""
+
 _COMPARED_ROWS = 2000
 """Maximum number of rows on which a model of all rows is compared with those of the folds."""
 
@@ -144,8 +148,10 @@ class Repeats:
         return replace(trial, seed=(trial.seed + (split - 1) * _SEED_STEP) % 2**31) if self.on_all_rows else trial
 
     def reserved_seconds(self, history: History, weights: Mapping[int, float]) -> float:
-        """Return how many seconds the search should leave for repeats; 0 without a time budget."""
+        """Return how many seconds the search should leave for repeats; 0 without a time budget, or with few trials."""
         if self._budget is None or self._budget.seconds is None:
+            return 0.0
+        if self.on_all_rows and self._run.settings.refit is not True and len(history) < _LEAST_TRIALS:
             return 0.0
         seconds = [self._expected_seconds(o) for _, o in self._waiting(history, weights)]
         preparing = self._preparing_seconds if seconds and 1 not in self._encoders else 0.0
