@@ -85,7 +85,8 @@ def test_the_saved_model_predicts_the_same_and_says_so(refitted):
     np.testing.assert_array_equal(Predictor.load(folder).predict_proba(UNSEEN), model.predict_proba(UNSEEN))
     assert describe_model(folder).facts["folds"] == "3, and fits on all rows"
     n = len(model.ensemble_)
-    assert f"{n} of {n} members predict with fits on all rows" in (folder / "report.html").read_text()
+    report = (folder / "report.html").read_text()
+    assert f"{n} of {n} members predict with fits on all rows, with different seeds; the scores are those of" in report
 
 
 def test_the_two_fits_have_different_seeds(refitted):
@@ -112,6 +113,7 @@ def test_a_resumed_run_keeps_its_fits(refitted, tmp_path):
     finished = continue_run(folder)
     assert finished.predictor is not None
     np.testing.assert_array_equal(finished.predictor.predict_proba(UNSEEN), before)
+    assert "Refit: " in finished.summary()
     assert "members predict with fits on all rows" in finished.summary()
     number = finished.predictor.ensemble.members[0]
     (folder / "members" / f"{number:06d}-3.skops").unlink()

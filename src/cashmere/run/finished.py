@@ -20,7 +20,12 @@ from cashmere.records.trial import Observation
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import algorithm_of
 from cashmere.storage.facts import RunFacts
-from cashmere.storage.trial_tables import calibration_text, perfection_text, repeats_text
+from cashmere.storage.trial_tables import (
+    calibration_text,
+    perfection_text,
+    predict_with_all_rows,
+    repeats_text,
+)
 from cashmere.study import Study
 
 _NAMED, _NAME_LIMIT, _REASON_LIMIT = 6, 80, 200
@@ -246,7 +251,8 @@ class FinishedRun:
 
     def _repeats_line(self) -> str:
         text = repeats_text(self.facts, self.weights)
-        return "" if text is None else f"Repeats: {text}\n"
+        label = "Refit" if predict_with_all_rows(self.facts, self.weights) else "Repeats"
+        return "" if text is None else f"{label}: {text}\n"
 
     def _calibration_line(self) -> str:
         text = calibration_text(self.facts)

@@ -17,7 +17,7 @@ from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.order import NOT_REPEATABLE, Order
 from cashmere.records.trials_frame import trials_frame
 from cashmere.storage.directory import RunDescription, SchemaDescription, read_run_json, read_schema_json
-from cashmere.storage.facts import RunFacts
+from cashmere.storage.facts import RunFacts, SplitsFact
 from cashmere.storage.remote_run import local_run
 from cashmere.storage.store import RunStore
 
@@ -364,12 +364,21 @@ def perfection_text(loss: float | None, constant: float | None) -> str | None:
     )
 
 
+def predict_with_all_rows(facts: RunFacts, members: Collection[int]) -> bool:
+    """Return whether some of these members were fitted again on all rows."""
+    return any(fact.get("all_rows") for fact in _splits_of(facts, members))
+
+
+def _splits_of(facts: RunFacts, members: Collection[int]) -> list[SplitsFact]:
+    return [fact for number, fact in (facts.splits or {}).items() if int(number) in members]
+
+
 def repeats_text(facts: RunFacts, members: Collection[int]) -> str | None:
     """Say how many members have models of several splits of the rows, or of all rows; None if none has."""
-    of_members = [fact for number, fact in (facts.splits or {}).items() if int(number) in members]
+    of_members = _splits_of(facts, members)
     if not of_members:
         return None
-    if any(fact.get("all_rows") for fact in of_members):
+    if predict_with_all_rows(facts, members):
         return f"{len(of_members)} of {len(members)} members predict with fits on all rows"
     splits = [fact["count"] for fact in of_members]
     several = str(min(splits)) if min(splits) == max(splits) else f"{min(splits)} to {max(splits)}"

@@ -9,7 +9,13 @@ from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import ScoreScale
 from cashmere.report.summary.values import dictionary, finite_number, one_line, score_of
 from cashmere.storage.facts import RunFacts
-from cashmere.storage.trial_tables import BASELINE_NAME, algorithm_name, calibration_text, repeats_text
+from cashmere.storage.trial_tables import (
+    BASELINE_NAME,
+    algorithm_name,
+    calibration_text,
+    predict_with_all_rows,
+    repeats_text,
+)
 
 
 def ensemble_section(
@@ -38,6 +44,7 @@ def ensemble_section(
         "kind": one_line(dictionary(facts.ensemble).get("kind"), None),
         "members": members,
         "repeats": repeats_text(facts, weights),
+        "predict_with_all_rows": predict_with_all_rows(facts, weights),
         "calibration": calibration_text(facts),
     }
 
