@@ -190,6 +190,42 @@ def test_which_members_are_fitted_on_all_rows(tmp_path, n_rows, settings, budget
         assert (repeats.on_all_rows, repeats.most) == expected
 
 
+class Ordered(InProcessExecutor):
+    """Notes what it fits."""
+
+    def __init__(self):
+        super().__init__()
+        self.fitted = []
+
+    def submit(self, objective, trial):
+        self.fitted.append(trial.number)
+        return super().submit(objective, trial)
+
+
+def fit_again(folder, history, weights, executor):
+    with RunDirectory.open(folder) as run:
+        run.store.set_fact("splits", {})
+        members = Members(run.store, None, pace=Pace())
+        Repeats(run, Budget(seconds=1e6), members, Predictor.load(folder).encoders[:3]).fit(
+            history,
+            weights,
+            executor,
+            n_busy=lambda: 0,
+            seconds_left=lambda: 1e6,
+            stop=lambda: False,
+            on_tick=lambda: None,
+        )
+
+
+def test_all_members_are_fitted_once_before_any_is_fitted_twice(refitted, tmp_path):
+    shutil.copytree(refitted[0], folder := tmp_path / "run")
+    first, second = refitted[1].study_.history.successes[:2]
+    weights, executor = {first.trial.number: 0.4, second.trial.number: 0.6}, Ordered()
+    fit_again(folder, refitted[1].study_.history, weights, executor)
+    assert executor.fitted == 2 * [second.trial.number, first.trial.number]
+    assert {number: fact["count"] for number, fact in splits_of(folder).items()} == {str(n): 3 for n in weights}
+
+
 class Unsound(InProcessExecutor):
     """Returns models that are worse on rows they have seen than those of all folds on rows they have not."""
 
@@ -205,18 +241,7 @@ class Unsound(InProcessExecutor):
 def test_models_that_are_worse_than_those_of_the_folds_are_dropped(refitted, tmp_path, executor, n_kept):
     folder, member = tmp_path / "run", int(refitted[1].ensemble_["trial"].max())
     shutil.copytree(refitted[0], folder)
-    with RunDirectory.open(folder) as run:
-        run.store.set_fact("splits", {})
-        members = Members(run.store, None, pace=Pace())
-        Repeats(run, Budget(seconds=1e6), members, Predictor.load(folder).encoders[:3]).fit(
-            refitted[1].study_.history,
-            {member: 1.0},
-            executor(),
-            n_busy=lambda: 0,
-            seconds_left=lambda: 1e6,
-            stop=lambda: False,
-            on_tick=lambda: None,
-        )
+    fit_again(folder, refitted[1].study_.history, {member: 1.0}, executor())
     assert len(splits_of(folder)) == n_kept
 
 
@@ -228,6 +253,9 @@ def test_time_is_reserved_for_a_share_of_the_trials(refitted, tmp_path):
         def splits(self, number):
             return 1
 
+        def adding_seconds(self, number):
+            return 3.0
+
     history = refitted[1].study_.history
     number = history.successes[0].trial.number
     table = pd.concat([FRAME] * 5, ignore_index=True).head(1001)
@@ -237,8 +265,8 @@ def test_time_is_reserved_for_a_share_of_the_trials(refitted, tmp_path):
         assert repeats.reserved_seconds(history, {number: 1.0}) == 0  # after few trials, the search goes on
         enough = replace(history, observations=history.observations * 5)
         found = repeats.reserved_seconds(enough, {number: 1.0})
-    # A fit on all rows takes a quarter of a trial that fits five folds.
-    assert found == pytest.approx(2.0 + 2 * history[number].duration_seconds / 4 / 2, rel=0.02)
+    # A fit on all rows takes a quarter of a trial that fits five folds; there are two workers.
+    assert found == pytest.approx(2.0 + (history[number].duration_seconds / 4 + 3.0) / 2, rel=0.02)
 
 
 def test_a_model_that_hides_its_fits_is_refused(refitted, tmp_path):

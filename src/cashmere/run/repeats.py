@@ -33,7 +33,7 @@ _MOST = 2
 _SHARE = 0.2
 """Largest share of a time budget for them."""
 
-_LEAST_TRIALS = 25
+_LEAST_TRIALS = 15
 """With fewer trials, time is worth more for the search, which may not have tried all first configurations yet, than for
 fits on all rows."""
 
@@ -153,7 +153,11 @@ class Repeats:
             return 0.0
         if self.on_all_rows and self._run.settings.refit is not True and len(history) < _LEAST_TRIALS:
             return 0.0
-        seconds = [self._expected_seconds(o) for _, o in self._waiting(history, weights)]
+        seconds = [
+            self._expected_seconds(member) + self._members.adding_seconds(member.trial.number)
+            for split, member in self._waiting(history, weights)
+            if split == 1 or not self.on_all_rows  # a second fit on all rows is worth little more than the first
+        ]
         preparing = self._preparing_seconds if seconds and 1 not in self._encoders else 0.0
         return min(_SHARE * self._budget.seconds, preparing + sum(seconds) / self._run.settings.workers)
 
@@ -196,13 +200,14 @@ class Repeats:
         if 1 not in self._encoders and _MARGIN * self._preparing_seconds > seconds_left():
             return
         running: dict[Future[Outcome], Observation] = {}
+        ended: list[tuple[Observation, Outcome]] = []
         while seconds_left() > 0 and not stop():
             while len(running) + n_busy() < executor.n_workers:
                 ready = {
                     position: self._expected_seconds(member) + self._members.adding_seconds(member.trial.number)
                     for position, (split, member) in enumerate(waiting)
                     if self._members.splits(member.trial.number) == split  # splits of one member are added in order
-                    and not any(member is each for each in running.values())
+                    and not any(member is each for each in (*running.values(), *(each for each, _ in ended)))
                 }
                 if (position := next_in_time(ready, seconds_left())) is None:
                     break
@@ -210,28 +215,26 @@ class Repeats:
                 self._encoders_of(split)
                 objective = self._objective(split, member, getattr(executor, "n_threads", 1))
                 running[executor.submit(objective, self._trial(split, member))] = member
-            if not running:
+            if ended:  # keeping models takes time: only now that all workers are busy again
+                member, outcome = ended.pop(0)
+                if seconds_left() >= self._members.adding_seconds(member.trial.number):
+                    self._keep(member, outcome)
+            elif not running:
                 if not n_busy():
                     break
                 time.sleep(_POLL_SECONDS)
-            done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-            for future in done:
-                member, outcome = running.pop(future), future.result()
-                if seconds_left() >= self._members.adding_seconds(member.trial.number):
-                    self._keep(member, outcome)
+            done, _ = wait(running, timeout=0 if ended else _POLL_SECONDS, return_when=FIRST_COMPLETED)
+            ended += [(running.pop(future), future.result()) for future in done]
             on_tick()
 
     def _waiting(self, history: History, weights: Mapping[int, float]) -> Iterator[tuple[int, Observation]]:
-        """Yield each split and member to fit: split after split, on all rows member after member."""
+        """Yield each split and member to fit, split after split."""
         numbers = [n for n in sorted(weights, key=lambda n: -weights[n]) if n != BASELINE and self._members.is_own(n)]
         # The ensemble has trials as they arrive, the history in order: those after a long one may still be missing.
         known = {observation.trial.number: observation for observation in history}
         observations = [known[number] for number in numbers if number in known]
         splits = range(1, self.most + 1)
-        pairs = [(split, each) for split in splits for each in observations]
-        if self.on_all_rows:  # a member predicts with these fits alone, so that one fit is not enough
-            pairs = [(split, each) for each in observations for split in splits]
-        for split, each in pairs:
+        for split, each in ((split, each) for split in splits for each in observations):
             is_whole = each.outcome.cut_short is None or (self.on_all_rows and each.outcome.path is not None)
             if is_whole and self._members.splits(each.trial.number) <= split:
                 yield split, each
