@@ -131,7 +131,7 @@ def fit(
         str,
         typer.Option(
             metavar="auto|yes|no",
-            help="Whether members are fitted again on all rows, and predict with these models (docs/running.md).",
+            help="Whether members are fitted again on all rows, and predict with these (docs/running.md#ensembles).",
         ),
     ] = "auto",
     class_weight: Annotated[

@@ -297,7 +297,7 @@ class GrowingModel:
             calibration=self.builder.calibration,
             conformal=self.builder.conformal_scores(history),
             newest_fold_only=self._newest_fold_only,
-            first_refit=len(self._run.splits) if self.repeats.on_all_rows else None,
+            first_refit=self._run.first_refit,
         )
 
     @property

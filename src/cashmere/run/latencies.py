@@ -23,7 +23,6 @@ from cashmere.ensembles.limits import Cost
 from cashmere.model.files import Encoders
 from cashmere.model.predictor import Predictor
 from cashmere.run.members import Members
-from cashmere.run.repeats import fits_on_all_rows
 from cashmere.run.run_directory import RunDirectory
 
 _CODING = "coding"
@@ -130,7 +129,7 @@ class Latencies:
             ensemble=WeightedEnsemble((number,), (1.0,)),
             models={number: self._members.load(number)},
             newest_fold_only=is_in_time(self._run.rows.structure),
-            first_refit=len(self._run.splits) if fits_on_all_rows(self._run) else None,
+            first_refit=self._run.first_refit,
         )
         if form not in self._seconds:
             asked = [encoders[k][self._forms[number]] for k in predictor.averaged_models(number)]

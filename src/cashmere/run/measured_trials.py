@@ -19,7 +19,6 @@ from cashmere.records.trial import History, Observation
 from cashmere.run.current_model import CurrentModel
 from cashmere.run.latencies import Latencies
 from cashmere.run.members import Members
-from cashmere.run.repeats import fits_on_all_rows
 from cashmere.run.run_directory import RunDirectory
 from cashmere.space.convertible import converts
 
@@ -98,7 +97,7 @@ class MeasuredTrials:
 
     def with_one_model(self, run: RunDirectory, members: Members) -> Self:
         """Return the trials as if each had one model fitted on all rows, instead of one for each fold."""
-        n_folds, refitted = len(run.splits), fits_on_all_rows(run)
+        n_folds, refitted = len(run.splits), run.first_refit is not None
         n_asked = 1 if is_in_time(run.rows.structure) else n_folds
 
         def kept(number: int) -> list[int]:
@@ -180,7 +179,7 @@ def _check_members_of_others(
             target=run.target,
             encoders=encoders(max(map(members.splits, others))),
             n_folds=len(run.splits),
-            refitted=fits_on_all_rows(run),
+            refitted=run.first_refit is not None,
             ensemble=WeightedEnsemble(tuple(others), (1 / len(others),) * len(others)),
             member_files={number: members.path(number) for number in others},
             information={},

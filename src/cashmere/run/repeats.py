@@ -13,7 +13,6 @@ import numpy as np
 from cashmere.data.fold import Fold, validation_rows
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
-from cashmere.data.row_structure import is_in_time
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.model.files import Encoders
 from cashmere.protocols import Executor
@@ -21,11 +20,7 @@ from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Observation, Outcome, Trial
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import Members
-from cashmere.run.run_directory import RunDirectory
-
-_MOST_ROWS = 1000
-"""Tables with more rows are not split again by default (docs/benchmarks.md#spare-time); their members are fitted on all
-rows (docs/benchmarks.md#fits-on-all-rows)."""
+from cashmere.run.run_directory import MOST_REPEATED_ROWS, RunDirectory
 
 _MOST = 2
 """Default number of repeats, and the number of fits on all rows."""
@@ -88,7 +83,7 @@ class Repeats:
         preparing_seconds: float = 0.0,
     ) -> None:
         self._run, self._budget, self._members = run, budget, members
-        self.on_all_rows = fits_on_all_rows(run)
+        self.on_all_rows = run.first_refit is not None
         self.most = _how_many(run, budget)
         self._encoders = {0: encoders}
         # What an extra fit takes compared with the trial, and preparing its rows compared with those of the folds.
@@ -272,30 +267,16 @@ def next_in_time(expected: Mapping[int, float], seconds: float) -> int | None:
     return next(likely, min(possible, key=expected.__getitem__, default=None))
 
 
-def fits_on_all_rows(run: RunDirectory) -> bool:
-    """Return whether members of a run are fitted again on all rows, rather than on other splits, if at all.
-
-    Parameters
-    ----------
-    run : RunDirectory
-        Open. Its settings and its rows decide, so that every call on it has the same answer.
-    """
-    refit, repeats = run.settings.refit, run.settings.repeats
-    if refit != "auto":
-        return bool(refit)
-    return repeats in ("auto", 0) and len(run.rows.y) > _MOST_ROWS and not is_in_time(run.rows.structure)
-
-
 def _how_many(run: RunDirectory, budget: Budget | None) -> int:
     repeats = run.settings.repeats
     if budget is None or len(run.rungs) > 1:  # with rungs, there are many rows, and encoding them again takes long
         return 0
     has_time = budget.seconds is not None and budget.trials is None
-    if fits_on_all_rows(run):
+    if run.first_refit is not None:
         return _MOST if has_time or run.settings.refit is True else 0
     if len(validation_rows(run.splits)) < len(run.rows.y):  # another split would predict other rows
         return 0
     if not isinstance(repeats, str):
         return int(repeats)
     is_named = isinstance(run.settings.resampling, str)
-    return _MOST if is_named and has_time and len(run.rows.y) <= _MOST_ROWS else 0
+    return _MOST if is_named and has_time and len(run.rows.y) <= MOST_REPEATED_ROWS else 0

@@ -109,6 +109,10 @@ _MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
 
 """Openings that are not read from a file."""
 
+MOST_REPEATED_ROWS = 1000
+"""By default, members of ensembles are fitted again on other splits of at most so many training rows
+(docs/benchmarks.md#spare-time), and on all rows if there are more (docs/benchmarks.md#fits-on-all-rows)."""
+
 _NAMED = 5
 """Most columns named in an error."""
 
@@ -536,6 +540,18 @@ class RunDirectory:
     def coded_table(self) -> CodedTable:
         """The training rows, with their schema."""
         return CodedTable(values=self.rows.values, texts=self.rows.texts, schema=self.schema)
+
+    @property
+    def first_refit(self) -> int | None:
+        """Position of the first model on all rows among those of a member; None if members are not fitted on all rows.
+
+        Settings and rows decide, so that every call on the run has the same answer.
+        """
+        refit, repeats = self.settings.refit, self.settings.repeats
+        if refit == "auto":
+            has_many_rows = len(self.rows.y) > MOST_REPEATED_ROWS
+            refit = repeats in ("auto", 0) and has_many_rows and not is_in_time(self.rows.structure)
+        return len(self.splits) if refit else None
 
     def validation_pool(self) -> ValidationPool:
         """Return the validation rows that ensembles are selected on; always the same."""
