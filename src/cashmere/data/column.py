@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cashmere.data.amounts import Amounts
 from cashmere.data.calendar import DATE_PARTS
 from cashmere.data.dates import DateNotation
 
@@ -52,6 +53,8 @@ class Column:
         Texts among the numbers of a numeric column, such as ``"unknown"``, that are read as missing values.
     in_seconds : bool
         Whether a numeric column held durations or times of day, which are read as seconds.
+    amounts : Amounts or None
+        How the numbers of a numeric column are written, if not as plain numbers.
     offset : float
         Subtracted from the numbers of a numeric column before they become float32, which would merge many of them: the
         smallest number in training, or 0 where nothing would be lost.
@@ -74,6 +77,7 @@ class Column:
     zone: str = ""
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
+    amounts: Amounts | None = None
     offset: float = 0.0
     lowest: float | None = None
     highest: float | None = None

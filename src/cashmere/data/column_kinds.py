@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import Float64
+from cashmere.data.amounts import Amounts, find_amounts, read_amounts
 from cashmere.data.column import ColumnKind
 from cashmere.data.column_values import are_present, parse_numbers, shown_value
 from cashmere.data.dates import DateNotation, find_notation
@@ -50,10 +51,11 @@ class Reading(NamedTuple):
     missing_texts: tuple[str, ...] = ()
     in_seconds: bool = False
     notation: DateNotation = DateNotation.YEAR_FIRST
+    amounts: Amounts | None = None
 
 
 def are_numbers(texts: pd.Series[str]) -> bool:
-    """Return whether texts are read as numbers in training, perhaps with limits and a few texts for missing ones.
+    """Return whether texts are read as plain numbers in training, perhaps with limits and a few for missing ones.
 
     Parameters
     ----------
@@ -65,7 +67,8 @@ def are_numbers(texts: pd.Series[str]) -> bool:
     >>> are_numbers(pd.Series([*map(str, range(10)), "<1", "unknown"])), are_numbers(pd.Series(["1", "2", "unknown"]))
     (True, False)
     """
-    return _kind_of_texts(texts).kind is ColumnKind.NUMERIC
+    reading = _kind_of_texts(texts)
+    return reading.kind is ColumnKind.NUMERIC and reading.amounts is None
 
 
 def infer_kind(name: str, series: pd.Series[Any]) -> Reading:
@@ -140,10 +143,16 @@ def _kind_of_texts(texts: pd.Series[str]) -> Reading:
         parsed = _with_limits(distinct, parsed)
     if not np.isnan(parsed).any():
         return Reading(ColumnKind.NUMERIC, in_seconds=in_seconds)
+    has_others = not in_seconds and distinct[np.isnan(parsed)].str.contains("[0-9]").any()
+    amounts = find_amounts(distinct) if has_others else None
+    if amounts is not None:
+        parsed = read_amounts(distinct, amounts)
+        if not np.isnan(parsed).any():
+            return Reading(ColumnKind.NUMERIC, amounts=amounts)
     other = ~np.isfinite(parsed)
     are_gaps = other.sum() == 1 or (other.sum() <= MOST_OTHERS and weight[other].sum() <= _OTHERS_SHARE + 1e-12)
     if are_gaps and (~other).sum() >= LEAST_NUMBERS:
-        return Reading(ColumnKind.NUMERIC, tuple(sorted(distinct[other])), in_seconds)
+        return Reading(ColumnKind.NUMERIC, tuple(sorted(distinct[other])), in_seconds, amounts=amounts)
     if (notation := find_notation(distinct, weight)) is not None:
         return Reading(ColumnKind.DATE, notation=notation)
     if len(distinct) > _PHRASE_DISTINCT * len(texts):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray
 from cashmere.base.text import counted
+from cashmere.data.amounts import Amounts, read_amounts
 from cashmere.data.calendar import date_parts
 from cashmere.data.column import Column, ColumnKind
 from cashmere.data.dates import DateNotation, in_other_order, near_years, read_dates, read_local, read_moments
@@ -71,7 +72,9 @@ def coded_values(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, in
     """
     bad = 0
     if column.kind is ColumnKind.NUMERIC:
-        coded = numbers_of(series, column.name, column.missing_texts, in_seconds=column.in_seconds)[:, None]
+        coded = numbers_of(
+            series, column.name, column.missing_texts, in_seconds=column.in_seconds, amounts=column.amounts
+        )[:, None]
         if column.offset:
             coded = np.subtract(coded, column.offset, dtype=np.float64)
     elif column.kind is ColumnKind.BOOLEAN:
@@ -96,7 +99,12 @@ def are_present(series: pd.Series[Any]) -> BoolArray:
 
 
 def numbers_of(
-    series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] = (), *, in_seconds: bool = False
+    series: pd.Series[Any],
+    name: str,
+    missing_texts: tuple[str, ...] = (),
+    *,
+    in_seconds: bool = False,
+    amounts: Amounts | None = None,
 ) -> FloatArray:
     """Return numbers as float64; float32 ones unchanged, which halves the memory to read.
 
@@ -110,6 +118,8 @@ def numbers_of(
         Texts that mean a missing value.
     in_seconds : bool
         Whether the values are durations or times of day.
+    amounts : Amounts, optional
+        How texts of numbers are written; plain numbers by default.
 
     Raises
     ------
@@ -136,23 +146,35 @@ def numbers_of(
         content = content.map(lambda value: _as_float(value) if isinstance(value, (Decimal, Fraction)) else value)
         is_date = content.map(lambda value: isinstance(value, (dt.date, complex))).to_numpy(dtype=bool)
         parsed = parse_numbers(content)
-        if in_seconds:
+        if amounts is not None:
+            is_text = content.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
+            codes, distinct = pd.factorize(content[is_text].str.strip())
+            parsed = parsed.copy()
+            parsed[is_text] = read_amounts(pd.Series(distinct, dtype=object), amounts)[codes]
+        elif in_seconds:
             codes, distinct = pd.factorize(content.map(lambda value: value.strip() if isinstance(value, str) else ""))
             parsed = np.where(np.isnan(parsed), seconds_of_texts(pd.Series(distinct))[codes], parsed)
         unread = np.flatnonzero(np.isnan(parsed) | is_date)
-        if not in_seconds and len(unread):
+        if not in_seconds and amounts is None and len(unread):
             parsed = parsed.copy()
             parsed[unread] = _beyond_limits(content.iloc[unread], missing_texts)
             unread = np.flatnonzero(np.isnan(parsed) | is_date)
         texts = [value.strip() if isinstance(value, str) else None for value in content.iloc[unread]]
         bad = [i for i, text in zip(unread, texts, strict=True) if text not in missing_texts]
         if bad:
-            expected = "durations or times of day such as 1:30:00" if in_seconds else "numbers"
+            expected = "durations or times of day such as 1:30:00" if in_seconds else _numbers_written(amounts)
             raise _unfit(name, content.iloc[bad[0]], expected, len(bad))
         values[present] = parsed
     if np.isinf(values).any():
         raise infinity_error(name)
     return values
+
+
+def _numbers_written(amounts: Amounts | None) -> str:
+    if amounts is None:
+        return "numbers"
+    written = "1234.5" if amounts.decimal == "." else "1234,5"
+    return f"numbers such as {written} {amounts.sign}".rstrip()
 
 
 def _beyond_limits(content: pd.Series[Any], missing_texts: tuple[str, ...]) -> Float64:

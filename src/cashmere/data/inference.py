@@ -33,7 +33,8 @@ def infer_schema(
     """Learn the meaning of the columns of the training table.
 
     Text columns are read as numbers if every value parses, or every value but a few texts such as "unknown", see
-    `Column.missing_texts`; likewise as seconds if they are durations or times of day, see `seconds_of_texts`; as dates
+    `Column.missing_texts`; also if they have thousands separators, a currency or a unit, see `find_amounts`; likewise
+    as seconds if they are durations or times of day, see `seconds_of_texts`; as dates
     if 95 % are, see `find_notation`; as text if more than half of the values differ, and have more than 4 words on
     average, or if more than a fifth differ, and their words recur in others; else as categories. Missing values and
     blank strings are ignored. Integers stay numbers. Columns without information are dropped, see `Column.dropped`,
@@ -97,7 +98,9 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
         if kind is ColumnKind.NUMERIC:
-            numbers = numbers_of(series, name, reading.missing_texts, in_seconds=reading.in_seconds)
+            numbers = numbers_of(
+                series, name, reading.missing_texts, in_seconds=reading.in_seconds, amounts=reading.amounts
+            )
         else:
             numbers = booleans_of(series, name)
         content = np.add(numbers, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
@@ -149,6 +152,7 @@ def _infer_column(name: str, series: pd.Series[Any], *, is_calendar: bool = Fals
         zone=zone,
         missing_texts=reading.missing_texts,
         in_seconds=reading.in_seconds,
+        amounts=reading.amounts,
         offset=0.0 if dropped else offset,
         lowest=None if dropped else lowest,
         highest=None if dropped else highest,

@@ -43,9 +43,9 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
         If values are neither numbers nor dates.
     """
     with failures_of(name):
-        kind, missing_texts, in_seconds, notation = infer_kind(name, series)
+        kind, missing_texts, in_seconds, notation, amounts = infer_kind(name, series)
         if kind is ColumnKind.NUMERIC and (not in_seconds or series.dtype.kind == "m"):  # times of day begin again
-            return numbers_of(series, name, missing_texts)
+            return numbers_of(series, name, missing_texts, amounts=amounts)
         if kind is ColumnKind.DATE:
             if isinstance(series.dtype, pd.DatetimeTZDtype):
                 series = series.dt.tz_convert("UTC")

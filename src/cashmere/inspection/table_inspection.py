@@ -378,10 +378,10 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, for_rar
         is_one = len(dropped) == 1
         sentence = f"{named(tuple(dropped))} {'is' if is_one else 'are'} not used: {why}."
         findings.append(Finding(kind=FindingKind.DROPPED, columns=tuple(dropped), sentence=sentence))
-    in_seconds = {column.name for column in coded.schema.used if column.in_seconds}
+    numbers = {column.name: _numbers_of(column) for column in coded.schema.used if column.kind is ColumnKind.NUMERIC}
     converted: dict[str, list[str]] = {}
     for column in columns:
-        what = "seconds" if column.name in in_seconds else _READ_AS.get(column.kind)
+        what = numbers.get(column.name, _READ_AS.get(column.kind))
         if what is not None and column.stored == "text" and column.dropped is None:
             converted.setdefault(what, []).append(column.name)
     for what, texts in converted.items():
@@ -412,6 +412,16 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable, *, for_rar
         )
         findings.append(Finding(kind=FindingKind.LEVELS, columns=crowded, sentence=sentence))
     return findings
+
+
+def _numbers_of(column: Column) -> str:
+    """Return what numbers written as text are read as."""
+    if column.in_seconds:
+        return "seconds"
+    if column.amounts is None:
+        return "numbers"
+    of = f" of {column.amounts.sign}" if column.amounts.sign else ""
+    return f"numbers{of}" + (" with a decimal comma" if column.amounts.decimal == "," else "")
 
 
 def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
