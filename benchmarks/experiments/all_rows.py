@@ -6,12 +6,14 @@ On each table a third of the rows is held out, and a search learns from the rest
 chosen among its trials, and judged on the rows held out, in several ways:
 
 - *folds*: members predict the mean of the models of five folds.
-- *and two fits*: after the search, each member is fitted twice on all rows, with different seeds, as far along its path
-  as in its trial, and predicts the mean of these two models alone.
-- *a tenth* and *a fifth*: the search ends earlier by this share of the time, which goes to the two fits of its members,
-  those with the largest weights first; the others keep the models of their folds. *a fifth, one fit*: to one fit each.
+- *and one fit*, *and two fits*: after the search, each member is fitted on all rows, once or twice with different
+  seeds, as far along its path as in its trial, and predicts with these models alone.
+- *a fifth*: the search ends earlier by a fifth of the time, which goes to two fits of its members.
+- *in time*: as runs do it, the search ends when the time left is needed for one fit of each member, or a fifth of the
+  time is left. What one fit of each leaves of it goes to second fits. (Runs do so only after 15 trials.)
 
-Only the second way takes longer than the first.
+Members with the largest weights are fitted first, and all of them once before any is fitted twice. Those for which the
+time does not suffice keep the models of their folds. Only *and one fit* and *and two fits* take longer than *folds*.
 """
 
 from __future__ import annotations
@@ -40,25 +42,22 @@ from cashmere.data.fold import Fold
 from cashmere.data.prepared import prepare_folds
 from cashmere.evaluation.metrics import default_metric
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
+from cashmere.run.ensemble_builder import EnsembleBuilder
 
 TABLES = (
     *("vehicle", "credit-g", "pc1", "diabetes", "ilpd", "wine-quality-red", "cardiotocography", "mfeat-fourier"),
     *("abalone", "kr-vs-kp", "churn", "wine-quality-white", "phoneme", "satimage", "wine_quality", "wind"),
     *("bank32nh", "delta_elevators", "eye_movements", "PhishingWebsites", "eeg", "pol", "MagicTelescope", "letter"),
 )
-"""Five with at most 700 rows to learn from, nineteen with 1,000 to 6,000."""
+"""Five with at most 740 rows to learn from, nineteen with 1,000 to 6,000."""
 
-FOLDS, AFTER, TENTH, FIFTH, ONE_FIT = "folds", "and two fits", "a tenth", "a fifth", "a fifth, one fit"
-WAYS = (FOLDS, AFTER, TENTH, FIFTH, ONE_FIT)
+FOLDS, ONE_FIT, TWO_FITS, FIFTH, IN_TIME = "folds", "and one fit", "and two fits", "a fifth", "in time"
+WAYS = (FOLDS, ONE_FIT, TWO_FITS, FIFTH, IN_TIME)
 
-_SPENT = {
-    FOLDS: (0.0, 0, 0.0),
-    AFTER: (0.0, 2, float("inf")),
-    TENTH: (0.1, 2, 0.1),
-    FIFTH: (0.2, 2, 0.2),
-    ONE_FIT: (0.2, 1, 0.2),
-}
-"""Share of the time that the search lacks, number of fits of each member, and largest share for all of them."""
+_N_FITS = {FOLDS: 0, ONE_FIT: 1, TWO_FITS: 2, FIFTH: 2, IN_TIME: 2}
+
+_SHARE = 0.2
+"""Largest share of the time that the search may lack."""
 
 _N_FOLDS = 5
 
@@ -124,11 +123,16 @@ class AllRows:
         self._encoders = prepare_folds(folder, task.seen, task.y, [fold], encodings, task_type=task_type, seed=seed)[1]
         self._objective = CrossValidationObjective(folder=folder, space=task.space, metric=task.metric)
         self._task, self._preparing = task, time.process_time() - clock
+        self._fits: dict[tuple[int, int], tuple[FloatArray, float]] = {}
+
+    def needed(self, members: Sequence[Fit]) -> float:
+        """Return the CPU seconds that one fit of each member is expected to take."""
+        return self._preparing + sum(map(_expected, members))
 
     def predictions(
         self, members: Sequence[Fit], *, n_fits: int, seconds: float
     ) -> tuple[dict[int, Float64], int, float]:
-        """Fit members in turn, as long as the CPU seconds are likely to suffice for all fits of one.
+        """Fit each member once, then twice, and so on, as far as the CPU seconds are likely to suffice.
 
         Returns
         -------
@@ -139,22 +143,31 @@ class AllRows:
         spent : float
             CPU seconds.
         """
-        found, n_done, spent = {}, 0, self._preparing
-        for member in members:
-            expected = n_fits * member.observation.duration_seconds / (_N_FOLDS - 1)
-            if spent + expected <= seconds:
-                clock = time.process_time()
-                parts = [self._predicted(member, fit) for fit in range(n_fits)]
-                spent += time.process_time() - clock
-                found[member.number] = np.asarray(np.mean(parts, axis=0, dtype=np.float64))
-                n_done += n_fits
-        return found, n_done, spent
+        parts: dict[int, list[FloatArray]] = {}
+        spent = self._preparing
+        for fit in range(n_fits):
+            for member in members:
+                if spent + _expected(member) <= seconds:
+                    predicted, took = self._fitted(member, fit)
+                    parts.setdefault(member.number, []).append(predicted)
+                    spent += took
+        means = {number: np.asarray(np.mean(each, axis=0, dtype=np.float64)) for number, each in parts.items()}
+        return means, sum(map(len, parts.values())), spent
 
-    def _predicted(self, member: Fit, fit: int) -> FloatArray:
-        trial, path = member.observation.trial, member.observation.outcome.path
-        (model,) = self._objective.fit(replace(trial, seed=(trial.seed + 1000 * fit) % 2**31), path)
-        encoding = self._task.space.encoding_of(trial.configuration)
-        return model.predict(self._encoders[0][encoding].transform(self._task.held_out))
+    def _fitted(self, member: Fit, fit: int) -> tuple[FloatArray, float]:
+        """Return what a fit of a member predicts, and the CPU seconds that it took when it was made."""
+        if (member.number, fit) not in self._fits:
+            clock = time.process_time()
+            trial, path = member.observation.trial, member.observation.outcome.path
+            (model,) = self._objective.fit(replace(trial, seed=(trial.seed + 1000 * fit) % 2**31), path)
+            encoding = self._task.space.encoding_of(trial.configuration)
+            predicted = model.predict(self._encoders[0][encoding].transform(self._task.held_out))
+            self._fits[member.number, fit] = predicted, time.process_time() - clock
+        return self._fits[member.number, fit]
+
+
+def _expected(member: Fit) -> float:
+    return member.observation.duration_seconds / (_N_FOLDS - 1)
 
 
 def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) -> list[AllRowsRow]:
@@ -168,14 +181,29 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
         split = Split(task, Path(place) / "folds", seed=seed, limit=_LARGEST_SHARE * seconds)
         trials = list(timed_search(task, split, strategy="optdivbo", seed=seed, seconds=seconds))
         all_rows = AllRows(task, Path(place) / "all rows", seed=seed)
-        found = []
-        for way in WAYS:
-            share, n_fits, most = _SPENT[way]
-            fits = [fit for fit, _, end in trials if fit is not None and end <= (1 - share) * seconds]
+
+        def chosen(end: float) -> tuple[EnsembleBuilder, list[Fit], int]:
+            """Return the ensemble after so many seconds, its members, largest weights first, and the successes."""
+            fits = [fit for fit, _, ended in trials if fit is not None and ended <= end]
             ensemble, _ = choose(fits, y, metric, seed)
             weights = ensemble.weights
             members = sorted((fit for fit in fits if fit.number in weights), key=lambda fit: -weights[fit.number])
-            of_all, n_done, spent = all_rows.predictions(members, n_fits=n_fits, seconds=most * seconds)
+            return ensemble, members, len(fits)
+
+        def ending() -> float:
+            """Return the seconds after which a run ends its search."""
+            earliest = (1 - _SHARE) * seconds
+            ends = sorted(end for *_, end in trials if earliest < end <= seconds)
+            return next((e for e in reversed(ends) if e + all_rows.needed(chosen(e)[1]) <= seconds), earliest)
+
+        found = []
+        for way in WAYS:
+            n_fits = _N_FITS[way]
+            end = {FIFTH: (1 - _SHARE) * seconds, IN_TIME: ending()}.get(way, seconds)
+            ensemble, members, n_trials = chosen(end)
+            left = seconds - end if way in (FIFTH, IN_TIME) else float("inf")
+            of_all, n_done, spent = all_rows.predictions(members, n_fits=n_fits, seconds=left)
+            weights = ensemble.weights
             of_folds = {fit.number: np.asarray(fit.test, dtype=np.float64) for fit in members}
             predicted = np.asarray(sum(weights[n] * each for n, each in (of_folds | of_all).items()))
             if ensemble.calibration is not None:
@@ -188,8 +216,8 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
                     drawn=n_rows,
                     budget=seconds,
                     way=way,
-                    seconds=round((1 - share) * seconds + (spent if n_fits else 0.0), 2),
-                    trials=len(fits),
+                    seconds=round(end + (spent if n_fits else 0.0), 2),
+                    trials=n_trials,
                     members=len(members),
                     fits=n_done,
                     test_loss=float(metric.loss(data.y[test], predicted, None)),
