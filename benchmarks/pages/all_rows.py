@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiments.all_rows import FIFTH, FOLDS, IN_TIME, ONE_FIT, TWO_FITS, changes
+from benchmarks.experiments.all_rows import FIFTH, IN_TIME, ONE_FIT, TWO_FITS, changes
 from benchmarks.pages.formats import per_cent_change
 from benchmarks.pages.kept_rows import kept
 from benchmarks.pages.statement import Body, Statement, row
@@ -28,7 +28,7 @@ def parts() -> Iterator[Statement | Body]:
         header=HEADER,
         lines=(
             *(
-                row(str(table), *map(str, trials.loc[table]), *map(per_cent_change, values))
+                row(str(table), *map(str, trials.loc[str(table)]), *map(per_cent_change, values))
                 for table, values in found.iterrows()
             ),
             row("**median**", "", "", *map(per_cent_change, found.median())),
