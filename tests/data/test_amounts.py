@@ -41,6 +41,10 @@ MANY = np.random.default_rng(0).lognormal(7, 1, 40).round(2)
     [
         (["$1,234.50", "$7"], Amounts(sign="$")),
         (["-$3.5", "$ 4", "($12)"], Amounts(sign="$")),
+        (["$1,200", "$950"], Amounts(sign="$")),
+        (["1.200 €", "950 €"], Amounts(decimal=",", sign="€")),
+        (["R$ 1.200,50", "R$ 3"], Amounts(decimal=",", sign="R$")),
+        (["Rs. 500", "Rs. 1,200"], Amounts(sign="Rs.")),
         (["1.234,50 €", "0,99 €"], Amounts(decimal=",", sign="€")),
         (["CHF 1'234.50", "CHF 3"], Amounts(sign="CHF")),
         (["1 234,50 kr", "3 kr"], Amounts(decimal=",", sign="kr")),
@@ -64,6 +68,7 @@ def test_found(values, expected):
         ["$5", "€5"],
         ["5 m", "5 km"],
         ["$5", "7 %"],
+        ["1,200 kg", "950 kg"],
         [f"{i},{j}" for i in range(4) for j in range(4)],  # pairs of answers
         [f"{each:,.0f}" for each in range(1000, 1040)],  # or decimals?
         [f"{each:,.2f}" for each in MANY[:5]],

@@ -21,9 +21,12 @@ _FIRST = 100
 _LEAST_DISTINCT = 10
 """Different numbers without a sign: fewer may be codes, such as the pairs of answers "1,2" and "1,3"."""
 
-_CURRENCY = r"(?:[€$£¥₹]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|ZAR)"
+_CURRENCY = (
+    r"(?:(?:US|CA|AU|NZ|HK|R)?\$|Rs\.?|[€£¥₹₽₩₺]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|ZAR)"
+)
 _UNIT = r"(?:[^\W\d_][^\s\d]{0,9}|[°%‰€$£¥₹][^\s\d]{0,9})"
 _GAP = "[ \u00a0\u2009\u202f'’]"
+
 SIGN = re.compile(rf"{_CURRENCY}|{_UNIT}")
 """What signs of amounts look like."""
 
@@ -55,14 +58,14 @@ def find_amounts(texts: pd.Series[str]) -> Amounts | None:
     Returns
     -------
     Amounts or None
-        None if texts with digits are no amounts, or have more than one currency or unit; if a comma may come before
-        decimals or between thousands, as in ``"1,234"`` alone; or if they may be codes: without a sign, fewer than ten
-        different numbers, decimal commas before mostly single digits, or equally long groups of digits, as in numbers
-        of phones.
+        None if texts with digits are no amounts, or have more than one currency or unit; if a comma or point may come
+        before decimals or between thousands, as in ``"1,234"``, which it does between thousands of a currency; or if
+        they may be codes: without a sign, fewer than ten different numbers, decimal commas before mostly single digits,
+        or equally long groups of digits, as in numbers of phones.
 
     Examples
     --------
-    >>> columns = ["$1,234.50", "$7"], ["1.234,50 €", "0,99 €", "-"], ["5 kg", "12 kg"], ["$5", "€5"], ["1,2", "1,3"]
+    >>> columns = ["$1,234", "$7"], ["1.234,50 €", "0,99 €", "-"], ["5 kg", "12 kg"], ["$5", "€5"], ["1,2", "1,3"]
     >>> for column in columns:
     ...     print(find_amounts(pd.Series(column)))
     Amounts(decimal='.', sign='$')
@@ -76,8 +79,9 @@ def find_amounts(texts: pd.Series[str]) -> Amounts | None:
         return None
     if not _ways(texts.head(_FIRST)) or not (ways := _ways(texts)):  # most columns are something else
         return None
-    amounts, numbers = ways[0]
-    if not all(np.array_equal(numbers, others) for _, others in ways[1:]):
+    amounts, numbers = max(ways, key=lambda way: float(np.abs(way[1]).sum()))  # with thousands, if that is possible
+    is_certain = all(np.array_equal(numbers, others) for _, others in ways)
+    if not is_certain and not re.fullmatch(_CURRENCY, amounts.sign):
         return None
     return amounts if amounts.sign or not _may_be_codes(texts, numbers, amounts.decimal) else None
 
