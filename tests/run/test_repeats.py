@@ -141,9 +141,6 @@ def test_members_that_have_overtaken_a_long_trial_do_not_break_the_search(tmp_pa
         def is_own(self, number):
             return True
 
-        def adding_seconds(self, number):
-            return 0.0
-
         def splits(self, number):
             return 1
 

@@ -148,11 +148,12 @@ class Repeats:
             return 0.0
         if self.on_all_rows and self._run.settings.refit is not True and len(history) < _LEAST_TRIALS:
             return 0.0
-        seconds = [
-            self._expected_seconds(member) + self._members.adding_seconds(member.trial.number)
-            for split, member in self._waiting(history, weights)
-            if split == 1 or not self.on_all_rows  # a second fit on all rows is worth little more than the first
-        ]
+        waiting = self._waiting(history, weights)
+        if self.on_all_rows:  # a second fit is worth little more than the first
+            adding = self._members.adding_seconds
+            seconds = [self._expected_seconds(o) + adding(o.trial.number) for split, o in waiting if split == 1]
+        else:
+            seconds = [self._expected_seconds(o) for _, o in waiting]
         preparing = self._preparing_seconds if seconds and 1 not in self._encoders else 0.0
         return min(_SHARE * self._budget.seconds, preparing + sum(seconds) / self._run.settings.workers)
 
