@@ -19,6 +19,7 @@ time does not suffice keep the models of their folds. Only *and one fit* and *an
 from __future__ import annotations
 
 import argparse
+import functools
 import tempfile
 import time
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ from cashmere.data.prepared import prepare_folds
 from cashmere.evaluation.metrics import default_metric
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
 from cashmere.run.ensemble_builder import EnsembleBuilder
+from cashmere.run.repeats import LARGEST_SHARE
 
 TABLES = (
     *("vehicle", "credit-g", "pc1", "diabetes", "ilpd", "wine-quality-red", "cardiotocography", "mfeat-fourier"),
@@ -55,9 +57,6 @@ FOLDS, ONE_FIT, TWO_FITS, FIFTH, IN_TIME = "folds", "and one fit", "and two fits
 WAYS = (FOLDS, ONE_FIT, TWO_FITS, FIFTH, IN_TIME)
 
 _N_FITS = {FOLDS: 0, ONE_FIT: 1, TWO_FITS: 2, FIFTH: 2, IN_TIME: 2}
-
-_SHARE = 0.2
-"""Largest share of the time that the search may lack."""
 
 _N_FOLDS = 5
 
@@ -182,6 +181,7 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
         trials = list(timed_search(task, split, strategy="optdivbo", seed=seed, seconds=seconds))
         all_rows = AllRows(task, Path(place) / "all rows", seed=seed)
 
+        @functools.cache
         def chosen(end: float) -> tuple[EnsembleBuilder, list[Fit], int]:
             """Return the ensemble after so many seconds, its members, largest weights first, and the successes."""
             fits = [fit for fit, _, ended in trials if fit is not None and ended <= end]
@@ -190,18 +190,16 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
             members = sorted((fit for fit in fits if fit.number in weights), key=lambda fit: -weights[fit.number])
             return ensemble, members, len(fits)
 
-        def ending() -> float:
-            """Return the seconds after which a run ends its search."""
-            earliest = (1 - _SHARE) * seconds
-            ends = sorted(end for *_, end in trials if earliest < end <= seconds)
-            return next((e for e in reversed(ends) if e + all_rows.needed(chosen(e)[1]) <= seconds), earliest)
-
+        earliest = (1 - LARGEST_SHARE) * seconds
+        possible = sorted((end for *_, end in trials if earliest < end <= seconds), reverse=True)
+        in_time = next((end for end in possible if end + all_rows.needed(chosen(end)[1]) <= seconds), earliest)
+        ends = {FIFTH: earliest, IN_TIME: in_time}
         found = []
         for way in WAYS:
             n_fits = _N_FITS[way]
-            end = {FIFTH: (1 - _SHARE) * seconds, IN_TIME: ending()}.get(way, seconds)
+            end = ends.get(way, seconds)
             ensemble, members, n_trials = chosen(end)
-            left = seconds - end if way in (FIFTH, IN_TIME) else float("inf")
+            left = seconds - end if way in ends else float("inf")
             of_all, n_done, spent = all_rows.predictions(members, n_fits=n_fits, seconds=left)
             weights = ensemble.weights
             of_folds = {fit.number: np.asarray(fit.test, dtype=np.float64) for fit in members}

@@ -12,13 +12,10 @@ from benchmarks.pages.formats import per_cent_change
 from benchmarks.pages.kept_rows import kept
 from benchmarks.pages.statement import Body, Statement, row
 from benchmarks.statistics.ranks_and_tests import signed_rank_test
+from cashmere.run.repeats import LEAST_TRIALS
 
 HEADER = "| table | rows that learn | trials in time | and one fit | and two fits | a fifth | **in time** |"
 _WAYS = [ONE_FIT, TWO_FITS, FIFTH, IN_TIME]
-
-
-LEAST_TRIALS = 15
-"""Runs with fewer do not fit members on all rows."""
 
 
 def parts() -> Iterator[Statement | Body]:

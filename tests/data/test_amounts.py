@@ -50,6 +50,7 @@ MANY = np.random.default_rng(0).lognormal(7, 1, 40).round(2)
         (["1 234,50 kr", "3 kr"], Amounts(decimal=",", sign="kr")),
         (["58.6 %", "3%"], Amounts(sign="%")),
         (["5 kg", "12 kg", "unknown"], Amounts(sign="kg")),
+        ([f"{number} EUR" for number in range(600)], Amounts(sign="EUR")),
         (["36 months", "60 months"], Amounts(sign="months")),
         (["21.5°C", "-3°C"], Amounts(sign="°C")),
         ([f"{each:,.2f}" for each in MANY], Amounts()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,11 +22,12 @@ _FIRST = 100
 _LEAST_DISTINCT = 10
 """Different numbers without a sign: fewer may be codes, such as the pairs of answers "1,2" and "1,3"."""
 
-_CURRENCY = (
-    r"(?:(?:US|CA|AU|NZ|HK|R)?\$|Rs\.?|[€£¥₹₽₩₺]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|ZAR)"
-)
+CURRENCY_CODE = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|ZAR)"
+GAP = "[ \u00a0\u2009\u202f'’]"
+"""What stands between thousands, beside commas and points."""
+
+_CURRENCY = rf"(?:(?:US|CA|AU|NZ|HK|R)?\$|Rs\.?|[€£¥₹₽₩₺]|{CURRENCY_CODE})"
 _UNIT = r"(?:[^\W\d_][^\s\d]{0,9}|[°%‰€$£¥₹][^\s\d]{0,9})"
-_GAP = "[ \u00a0\u2009\u202f'’]"
 
 SIGN = re.compile(rf"{_CURRENCY}|{_UNIT}")
 """What signs of amounts look like."""
@@ -77,7 +79,8 @@ def find_amounts(texts: pd.Series[str]) -> Amounts | None:
     texts = texts[texts.str.contains(r"[0-9]", regex=True)].astype(object)
     if texts.empty:
         return None
-    if not _ways(texts.head(_FIRST)) or not (ways := _ways(texts)):  # most columns are something else
+    of_first = _ways(texts.head(_FIRST), _DECIMALS)  # most columns are something else
+    if not of_first or not (ways := _ways(texts, [amounts.decimal for amounts, _ in of_first])):
         return None
     amounts, numbers = max(ways, key=lambda way: float(np.abs(way[1]).sum()))  # with thousands, if that is possible
     is_certain = all(np.array_equal(numbers, others) for _, others in ways)
@@ -86,13 +89,13 @@ def find_amounts(texts: pd.Series[str]) -> Amounts | None:
     return amounts if amounts.sign or not _may_be_codes(texts, numbers, amounts.decimal) else None
 
 
-def _ways(texts: pd.Series[str]) -> list[tuple[Amounts, Float64]]:
-    """Return the ways to read all texts, with the numbers."""
+def _ways(texts: pd.Series[str], decimals: Sequence[Decimal]) -> list[tuple[Amounts, Float64]]:
+    """Return the ways to read all texts with one of these marks before decimals, and the numbers."""
     before, behind = texts.str.extract(rf"^\(?[+-]?({_CURRENCY})")[0], texts.str.extract(rf"({_UNIT})\)?$")[0]
     signs = {*before.dropna(), *behind.dropna()}
     if len(signs) > 1:
         return []
-    ways = [Amounts(decimal=each, sign=next(iter(signs), "")) for each in _DECIMALS]
+    ways = [Amounts(decimal=each, sign=next(iter(signs), "")) for each in decimals]
     read = [(amounts, read_amounts(texts, amounts)) for amounts in ways]
     return [(amounts, numbers) for amounts, numbers in read if not np.isnan(numbers).any()]
 
@@ -101,7 +104,7 @@ def _may_be_codes(texts: pd.Series[str], numbers: Float64, decimal: Decimal) -> 
     """Return whether amounts without a sign may be codes."""
     if len(np.unique(numbers)) < _LEAST_DISTINCT or texts.str.startswith("(").all():
         return True
-    if texts.str.contains(_GAP, regex=True).any() and texts.str.count("[0-9]").nunique() == 1:
+    if texts.str.contains(GAP, regex=True).any() and texts.str.count("[0-9]").nunique() == 1:
         return True
     if decimal == "," and not texts.str.contains(r"\.[0-9]{3},", regex=True).any():
         behind = texts.str.extract(r",([0-9]+)", expand=False).dropna().str.len()
@@ -131,7 +134,7 @@ def read_amounts(texts: pd.Series[str], amounts: Amounts) -> Float64:
     [1234.5, -3.0, 7.0, -2.5, nan, nan]
     """
     point, thousands = (re.escape(each) for each in (amounts.decimal, "," if amounts.decimal == "." else "."))
-    grouped = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|[1-9][0-9]{{0,2}}(?:{_GAP}[0-9]{{3}})+|[0-9]+"
+    grouped = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|[1-9][0-9]{{0,2}}(?:{GAP}[0-9]{{3}})+|[0-9]+"
     number = rf"(?:{grouped})(?:{point}[0-9]*)?|{point}[0-9]+"
     sign = re.escape(amounts.sign)
     parts = texts.astype(object).str.extract(
@@ -142,7 +145,7 @@ def read_amounts(texts: pd.Series[str], amounts: Amounts) -> Float64:
     n_marks = in_brackets.astype(int) + parts["minus"].notna() + parts["second"].notna()
     is_read = (in_brackets == parts["close"].notna()) & (n_marks <= 1)
     written = parts["number"].where(is_read)
-    written = written.str.replace(rf"{thousands}|{_GAP}", "", regex=True).str.replace(amounts.decimal, ".", regex=False)
+    written = written.str.replace(rf"{thousands}|{GAP}", "", regex=True).str.replace(amounts.decimal, ".", regex=False)
     minus = parts["minus"].eq("-") | parts["second"].eq("-")
     negative = (minus | in_brackets).to_numpy(dtype=bool)
     values = pd.to_numeric(written).to_numpy(dtype=np.float64)

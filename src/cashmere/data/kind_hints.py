@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.text import columns_hold, counted
+from cashmere.data.amounts import CURRENCY_CODE, GAP
 from cashmere.data.column import Column, ColumnKind
 from cashmere.data.column_kinds import LEAST_NUMBERS, MOST_OTHERS
 from cashmere.data.dates import have_two_digits, read_dates
@@ -18,9 +19,7 @@ from cashmere.data.schema import TableSchema
 _THOUSANDS = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
 _NUMBER = rf"(?:{DECIMAL_COMMA}|{_THOUSANDS}|[+-]?[0-9]*\.?[0-9]+)"
 _SIGN = r"[%€$£¥]"
-_CURRENCY = r"(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|ZAR)"
-_GAP = "[ \u00a0\u2009\u202f'’]"
-_WITH_GAPS = rf"[+-]?[1-9][0-9]{{0,2}}(?:{_GAP}[0-9]{{3}})+(?:[.,][0-9]+)?"
+_WITH_GAPS = rf"[+-]?[1-9][0-9]{{0,2}}(?:{GAP}[0-9]{{3}})+(?:[.,][0-9]+)?"
 _WITH_POINTS = r"[+-]?[0-9]{1,3}(?:\.[0-9]{3})*(?:,[0-9]+)?"
 _DAY = r"[0-9]{1,2}"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?"
@@ -46,10 +45,10 @@ _NOTATIONS = (
         "numbers with commas",
         "read the file with pandas.read_csv(..., decimal=','), or thousands=',' if they separate thousands",
     ),
-    (rf"{_WITH_GAPS}|{_NUMBER}", _GAP, "numbers with blanks or apostrophes between thousands", "remove them"),
+    (rf"{_WITH_GAPS}|{_NUMBER}", GAP, "numbers with blanks or apostrophes between thousands", "remove them"),
     (
-        rf"(?:{_SIGN}|{_CURRENCY})?\s*(?:{_WITH_GAPS}|{_NUMBER})\s*{_SIGN}?",
-        rf"{_SIGN}|^{_CURRENCY}",
+        rf"(?:{_SIGN}|{CURRENCY_CODE})?\s*(?:{_WITH_GAPS}|{_NUMBER})\s*{_SIGN}?",
+        rf"{_SIGN}|^{CURRENCY_CODE}",
         "numbers with % or a currency sign",
         "remove the signs",
     ),

@@ -25,10 +25,10 @@ from cashmere.run.run_directory import MOST_REPEATED_ROWS, RunDirectory
 _MOST = 2
 """Default number of repeats, and the number of fits on all rows."""
 
-_SHARE = 0.2
+LARGEST_SHARE = 0.2
 """Largest share of a time budget for them."""
 
-_LEAST_TRIALS = 15
+LEAST_TRIALS = 15
 """With fewer trials, time is worth more for the search, which may not have tried all first configurations yet, than for
 fits on all rows."""
 
@@ -146,16 +146,16 @@ class Repeats:
         """Return how many seconds the search should leave for repeats; 0 without a time budget, or with few trials."""
         if self._budget is None or self._budget.seconds is None:
             return 0.0
-        if self.on_all_rows and self._run.settings.refit is not True and len(history) < _LEAST_TRIALS:
+        if self.on_all_rows and self._run.settings.refit is not True and len(history) < LEAST_TRIALS:
             return 0.0
         waiting = self._waiting(history, weights)
-        if self.on_all_rows:  # a second fit is worth little more than the first
+        if self.on_all_rows:  # second fits use what is left of the time
             adding = self._members.adding_seconds
             seconds = [self._expected_seconds(o) + adding(o.trial.number) for split, o in waiting if split == 1]
         else:
             seconds = [self._expected_seconds(o) for _, o in waiting]
         preparing = self._preparing_seconds if seconds and 1 not in self._encoders else 0.0
-        return min(_SHARE * self._budget.seconds, preparing + sum(seconds) / self._run.settings.workers)
+        return min(LARGEST_SHARE * self._budget.seconds, preparing + sum(seconds) / self._run.settings.workers)
 
     def _expected_seconds(self, member: Observation) -> float:
         return self._share * member.duration_seconds

@@ -107,8 +107,6 @@ _SAMPLE_ROWS = 1000
 _MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
 """How many workers a run directory from elsewhere may request: on any machine, and per core."""
 
-"""Openings that are not read from a file."""
-
 MOST_REPEATED_ROWS = 1000
 """By default, members of ensembles are fitted again on other splits of at most so many training rows
 (docs/benchmarks.md#spare-time), and on all rows if there are more (docs/benchmarks.md#fits-on-all-rows)."""
