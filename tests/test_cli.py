@@ -676,11 +676,12 @@ def test_interrupt_outside_the_search_says_what_is_kept(run, tmp_path, capsys):
 
 @pytest.mark.alone
 def test_time_budget_covers_the_whole_call(table, tmp_path):
+    budget = 20  # what is reserved for the end does not depend on it: on a slow machine, 3 s
     start = time.perf_counter()
-    command = [*CASHMERE, "fit", table, "--target", "target", "--budget", "12s", "--out", tmp_path / "r", "--quiet"]
+    command = [*CASHMERE, "fit", table, "--target", "target", f"--budget={budget}s", "--out", tmp_path / "r", "--quiet"]
     subprocess.run(command, check=True)
     seconds = time.perf_counter() - start
-    assert 0.75 * 12 < seconds < 1.05 * 12 + 2
+    assert 0.75 * budget < seconds < 1.05 * budget + 2
     assert (tmp_path / "r" / "report.html").exists()
 
 

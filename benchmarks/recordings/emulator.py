@@ -11,6 +11,7 @@ configurations that were left out.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration
@@ -97,10 +98,10 @@ class Emulator:
             both = np.concatenate([self.history.validation[i], self.history.test[i]])
             return Answer(status=status, predictions=both, seconds=seconds)
         x = self._encoder.encode([configuration]).astype(np.float32)
-        seconds = float(np.exp(self._costs.predict(x)[0]))
-        if self._failures is not None and self._failures.predict_proba(x)[0, 1] > 0.5:
+        seconds = float(np.exp(_mean_output(self._costs, x)))
+        if self._failures is not None and _mean_output(self._failures, x) > 0.5:
             return Answer(status=TrialStatus.TIMEOUT, predictions=None, seconds=seconds)
-        meets = self._leaves == self._forest.apply(x)
+        meets = self._leaves == [tree.tree_.apply(x)[0] for tree in self._forest.estimators_]
         weights = (meets / meets.sum(axis=0)).mean(axis=1) ** self._power
         there = np.flatnonzero(weights)
         mean = np.tensordot(weights[there] / weights[there].sum(), self._scores[there], axes=1)
@@ -117,6 +118,15 @@ def main_components(values: FloatArray, n: int) -> FloatArray:
     # Rows are fewer than columns: their inner products are the smaller matrix.
     eigenvalues, vectors = np.linalg.eigh(np.asarray(centred @ centred.T, dtype=np.float64))
     return np.asarray(vectors[:, ::-1][:, :n] * np.sqrt(np.maximum(eigenvalues[::-1][:n], 0)))
+
+
+def _mean_output(forest: Any, x: FloatArray) -> float:
+    """Return the last output of a forest for one row: ``predict``, or the probability of the last class.
+
+    Equal to what the forest itself returns, which for each tree prepares a task of a thread pool: that took longer than
+    the trees, and more than half of a replay of `bo`.
+    """
+    return float(sum(tree.tree_.predict(x)[0, -1] for tree in forest.estimators_) / len(forest.estimators_))
 
 
 def _to_scores(probabilities: FloatArray) -> FloatArray:
