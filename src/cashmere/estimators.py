@@ -583,6 +583,11 @@ class AutoRegressor(RegressorMixin, RegressorPlots, _AutoEstimator):  # type: ig
 
     _task = "regression"
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of the variance that predictions explain, R2; `y` may be written as in training."""
+        check_is_fitted(self)
+        return float(super().score(X, self._predictor.target.encode(y), sample_weight))
+
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Float64:
         """Predict intervals: lower and upper bounds, shape ``(n_rows, 2)``.
 

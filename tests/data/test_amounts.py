@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cashmere import AutoClassifier, Predictor
+from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.data.amounts import Amounts, find_amounts, read_amounts
 from cashmere.data.column import ColumnKind
 from cashmere.data.inference import infer_schema
 from cashmere.data.other_columns import read_times
 from cashmere.data.schema import TableSchema
-from cashmere.exceptions import SchemaError
+from cashmere.data.target import TargetCoding, infer_task_type
+from cashmere.data.target_hints import target_hint
+from cashmere.data.task import TaskType
+from cashmere.exceptions import DataError, SchemaError
 from cashmere.inspection import inspect_table
 
 
@@ -177,3 +180,70 @@ def test_a_model_learns_from_amounts(tmp_path):
     y = prices > np.median(prices)
     AutoClassifier(budget="3trials", isolation="none", run_directory=tmp_path / "run").fit(X[:150], y[:150])
     assert (Predictor.load(tmp_path / "run").predict(X[150:]) == y[150:]).mean() > 0.9
+
+
+DOLLARS = [f"${each:,.2f} " for each in MANY]
+
+
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_a_target_of_amounts_is_a_regression(task):
+    coding, values = TargetCoding.with_codes(DOLLARS, task)
+    assert coding.task_type is TaskType.REGRESSION
+    np.testing.assert_allclose(values, MANY)
+    restored = TargetCoding.from_json(json.loads(json.dumps(coding.to_json())))
+    assert restored == coding
+    np.testing.assert_allclose(restored.encode(["$1,000", "7"]), [1000, 7])
+    np.testing.assert_allclose(restored.encode([2.5, 7]), [2.5, 7])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["500 mg", "1000 mg"] * 20,
+        ["0,5 l", "1,5 l", "2 l"] * 20,
+        [str(number) for number in range(30)],
+        [*DOLLARS, "n/a"],
+        [*DOLLARS, "€5"],
+    ],
+)
+def test_what_may_name_classes_is_no_regression(labels):
+    assert infer_task_type(np.array(labels, dtype=object)).is_classification
+
+
+def test_few_amounts_are_numbers_if_asked_for():
+    np.testing.assert_allclose(TargetCoding.with_codes(["500 mg", "1000 mg"], "regression")[1], [500, 1000])
+
+
+def test_texts_among_amounts_of_a_target_are_named():
+    hint = target_hint(TargetCoding.from_target([*DOLLARS, "n/a"]))
+    assert "such as 1234.5 $, but also 'n/a'" in hint
+    with pytest.raises(DataError, match=r"2 rows of the target cannot be read, such as 'n/a'.*1234\.5 \$"):
+        TargetCoding.with_codes([*DOLLARS, "n/a", "n/a"], "regression")
+    with pytest.raises(DataError, match=r"1 row of the target cannot be read, such as '€7'"):
+        TargetCoding.from_target(DOLLARS).encode(["$5", "€7"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"amounts": {"decimal": ".", "sign": "(.*)+"}}, {"task_type": "binary", "classes": ["a", "b"], "dtype": "<U1"}],
+)
+def test_damaged_targets_are_refused(changes):
+    with pytest.raises(ValueError, match="amounts"):
+        TargetCoding.from_json(TargetCoding.from_target(DOLLARS).to_json() | changes)
+
+
+def test_inspection_says_how_a_target_is_read():
+    table = pd.DataFrame({"size": MANY.astype(int)})
+    found = inspect_table(table, pd.Series([european(each) + " €" for each in MANY]))
+    assert f"regression, numbers of € with a decimal comma from {MANY.min():.5g} to" in found.summary()
+
+
+@pytest.mark.long
+def test_a_model_predicts_amounts(tmp_path):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"size": rng.random(200), "rooms": rng.integers(1, 5, 200)})
+    prices = 1000 * X["size"] + 300 * X["rooms"]
+    y = [f"${each:,.2f}" for each in prices]
+    model = AutoRegressor(budget="3trials", isolation="none", run_directory=tmp_path / "run").fit(X[:150], y[:150])
+    assert model.score(X[150:], y[150:]) == model.score(X[150:], prices[150:].round(2)) > 0.8
+    assert np.abs(Predictor.load(tmp_path / "run").predict(X[150:]) - prices[150:]).mean() < 150

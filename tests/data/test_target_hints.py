@@ -19,8 +19,8 @@ from cashmere.data.target_hints import (
 from cashmere.exceptions import DataError, TargetWarning
 
 
-def hint(labels) -> str | None:
-    return target_hint(TargetCoding.from_target(labels))
+def hint(labels, task=None) -> str | None:
+    return target_hint(TargetCoding.from_target(labels, task))
 
 
 @pytest.mark.parametrize("values", [["a", "b", "a"], [1.0, np.nan, 2.0], [True, False, True]])
@@ -40,7 +40,8 @@ def test_many_classes_in_the_notation_of_numbers_are_named_with_a_remedy():
         "The target holds numbers with commas, such as '1,001', which are read as classes: read the file with "
         "pandas.read_csv(..., decimal=','), or thousands=',' if they separate thousands."
     )
-    assert "numbers with % or a currency sign, such as '0 €'" in hint([f"{i} €" for i in range(40)])
+    assert "numbers with % or a currency sign, such as '0 €'" in hint([f"{i} €" for i in range(40)], "classification")
+    assert hint([f"{i} €" for i in range(40)]) is None  # values
     assert "numbers and a few other texts, such as 'sold'" in hint([*map(str, range(40)), "sold"])
 
 

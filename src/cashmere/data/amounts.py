@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,14 @@ GAP = "[ \u00a0\u2009\u202f'’]"
 _CURRENCY = rf"(?:(?:US|CA|AU|NZ|HK|R)?\$|Rs\.?|[€£¥₹₽₩₺]|{CURRENCY_CODE})"
 _UNIT = r"(?:[^\W\d_][^\s\d]{0,9}|[°%‰€$£¥₹][^\s\d]{0,9})"
 
-SIGN = re.compile(rf"{_CURRENCY}|{_UNIT}")
-"""What signs of amounts look like."""
+_SIGN = re.compile(rf"{_CURRENCY}|{_UNIT}")
+
+
+class StoredAmounts(TypedDict):
+    """`Amounts` as plain data."""
+
+    decimal: Decimal
+    sign: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,34 @@ class Amounts:
 
     decimal: Decimal = "."
     sign: str = ""
+
+    @property
+    def description(self) -> str:
+        """What they are, such as "numbers of € with a decimal comma"."""
+        of = f" of {self.sign}" if self.sign else ""
+        return f"numbers{of}" + (" with a decimal comma" if self.decimal == "," else "")
+
+    @property
+    def example(self) -> str:
+        """One of them, such as "1234,5 €"."""
+        return f"1234{self.decimal}5 {self.sign}".rstrip()
+
+    def to_json(self) -> StoredAmounts:
+        """Return them as plain data for `json.dump`."""
+        return {"decimal": self.decimal, "sign": self.sign}
+
+    @classmethod
+    def from_json(cls, data: StoredAmounts) -> Amounts:
+        """Return the amounts written by `to_json`.
+
+        Raises
+        ------
+        ValueError
+            If the sign looks like none.
+        """
+        if data["sign"] and not _SIGN.fullmatch(data["sign"]):
+            raise ValueError(f"amounts cannot have the sign {data['sign'][:20]!r}")
+        return cls(**data)
 
 
 def find_amounts(texts: pd.Series[str]) -> Amounts | None:

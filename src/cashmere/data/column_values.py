@@ -162,19 +162,14 @@ def numbers_of(
         texts = [value.strip() if isinstance(value, str) else None for value in content.iloc[unread]]
         bad = [i for i, text in zip(unread, texts, strict=True) if text not in missing_texts]
         if bad:
-            expected = "durations or times of day such as 1:30:00" if in_seconds else _numbers_written(amounts)
+            expected = "durations or times of day such as 1:30:00" if in_seconds else "numbers"
+            if amounts is not None:
+                expected = f"numbers such as {amounts.example}"
             raise _unfit(name, content.iloc[bad[0]], expected, len(bad))
         values[present] = parsed
     if np.isinf(values).any():
         raise infinity_error(name)
     return values
-
-
-def _numbers_written(amounts: Amounts | None) -> str:
-    if amounts is None:
-        return "numbers"
-    written = "1234.5" if amounts.decimal == "." else "1234,5"
-    return f"numbers such as {written} {amounts.sign}".rstrip()
 
 
 def _beyond_limits(content: pd.Series[Any], missing_texts: tuple[str, ...]) -> Float64:

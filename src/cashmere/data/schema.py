@@ -17,7 +17,7 @@ from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted, first_of
-from cashmere.data.amounts import SIGN, Amounts
+from cashmere.data.amounts import Amounts, StoredAmounts
 from cashmere.data.calendar import DATE_PARTS
 from cashmere.data.column import ZONE, Column, ColumnKind
 from cashmere.data.column_values import LARGEST, coded_values, failures_of, texts_of
@@ -98,11 +98,6 @@ def take_rows(values: FloatArray, rows: IntArray) -> FloatArray:
     return taken
 
 
-class _StoredAmounts(TypedDict):
-    decimal: Literal[".", ","]
-    sign: str
-
-
 class _StoredColumn(TypedDict):
     name: str
     kind: ColumnKind
@@ -114,7 +109,7 @@ class _StoredColumn(TypedDict):
     zone: NotRequired[str]
     missing_texts: NotRequired[list[str]]
     in_seconds: NotRequired[bool]
-    amounts: NotRequired[_StoredAmounts]
+    amounts: NotRequired[StoredAmounts]
     offset: NotRequired[float]
     lowest: NotRequired[float | None]
     highest: NotRequired[float | None]
@@ -209,7 +204,7 @@ class TableSchema:
             if column.in_seconds:
                 entry["in_seconds"] = True
             if column.amounts is not None:
-                entry["amounts"] = {"decimal": column.amounts.decimal, "sign": column.amounts.sign}
+                entry["amounts"] = column.amounts.to_json()
             if column.offset:
                 entry["offset"] = column.offset
             if column.lowest is not None:
@@ -246,7 +241,7 @@ class TableSchema:
                 zone=entry.get("zone", ""),
                 missing_texts=tuple(entry.get("missing_texts", ())),
                 in_seconds=entry.get("in_seconds", False),
-                amounts=Amounts(**entry["amounts"]) if "amounts" in entry else None,
+                amounts=Amounts.from_json(entry["amounts"]) if "amounts" in entry else None,
                 offset=entry.get("offset", 0.0),
                 lowest=entry.get("lowest"),
                 highest=entry.get("highest"),
@@ -274,8 +269,6 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} is in seconds, but is not numeric")
             if column.amounts is not None and (column.kind is not ColumnKind.NUMERIC or column.in_seconds):
                 raise ValueError(f"the column {column.name[:80]!r} has amounts, but is not numeric, or is in seconds")
-            if column.amounts is not None and column.amounts.sign and not SIGN.fullmatch(column.amounts.sign):
-                raise ValueError(f"the column {column.name[:80]!r} has amounts with an unknown sign")
             if column.offset and (column.kind is not ColumnKind.NUMERIC or not math.isfinite(column.offset)):
                 raise ValueError(f"the column {column.name[:80]!r} has an offset, but is not numeric, or no number")
         return cls(columns=columns, named=data["named"], decimal=data.get("decimal", "."))

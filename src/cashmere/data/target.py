@@ -14,6 +14,7 @@ from msgspec import Meta
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted
+from cashmere.data.amounts import Amounts, StoredAmounts, find_amounts, read_amounts
 from cashmere.data.frames import without_values
 from cashmere.data.kind_hints import other_notation
 from cashmere.data.labels import label_text
@@ -21,7 +22,7 @@ from cashmere.data.task import TaskType
 from cashmere.exceptions import ColumnTypeError, DataError, InvalidParameterError
 
 MAX_NUMBER_CLASSES = 20
-"""More distinct whole numbers are values."""
+"""More distinct whole numbers, or amounts, are values."""
 
 _ROWS_PER_INTEGER_CLASS = 3
 _LONGEST_LABEL = 10_000
@@ -200,18 +201,19 @@ def _is_extension(dtype: object) -> bool:
     return isinstance(dtype, pd.api.extensions.ExtensionDtype)
 
 
-def infer_task_type(target: AnyArray, *, n_distinct: int | None = None) -> TaskType:
+def infer_task_type(target: AnyArray, *, labels: AnyArray | None = None) -> TaskType:
     """Infer the type of task from a target.
 
-    Text, booleans and categories are classes. Numbers with a fraction are values. Whole numbers are classes if
-    there are at most two distinct ones, or at most 20 with at least 3 rows per distinct number on average.
+    Text, booleans and categories are classes, but more than 20 different amounts (see `amounts_of`) are values. Numbers
+    with a fraction are values. Whole numbers are classes if there are at most two distinct ones, or at most 20 with at
+    least 3 rows per distinct number on average.
 
     Parameters
     ----------
     target : (n_rows,) array
         From `check_target`.
-    n_distinct : int, optional
-        Number of its distinct values, if known.
+    labels : array, optional
+        Its distinct values, if known.
 
     Examples
     --------
@@ -220,7 +222,12 @@ def infer_task_type(target: AnyArray, *, n_distinct: int | None = None) -> TaskT
     >>> infer_task_type(np.array([0.5, 1.5, 2.0])).value
     'regression'
     """
-    n_distinct = len(_factorised(target)[1]) if n_distinct is None else n_distinct
+    labels = _factorised(target)[1] if labels is None else labels
+    n_distinct = len(labels)
+    if target.dtype.kind in "OU" and n_distinct > MAX_NUMBER_CLASSES:
+        amounts, others = amounts_of(labels)
+        if amounts is not None and not others:
+            return TaskType.REGRESSION
     if target.dtype.kind in "iuf":
         whole = target.dtype.kind != "f" or not np.any(target != np.floor(target))
         few = n_distinct <= max(2, min(MAX_NUMBER_CLASSES, len(target) // _ROWS_PER_INTEGER_CLASS))
@@ -229,11 +236,43 @@ def infer_task_type(target: AnyArray, *, n_distinct: int | None = None) -> TaskT
     return TaskType.BINARY if n_distinct <= 2 else TaskType.MULTICLASS
 
 
+def amounts_of(texts: AnyArray) -> tuple[Amounts | None, list[str]]:
+    """Return how the numbers of a target are written as text.
+
+    Parameters
+    ----------
+    texts : (n,) array
+        Its distinct texts.
+
+    Returns
+    -------
+    Amounts or None
+        None if they are no amounts (see `find_amounts`), or all are plain numbers, which may name classes.
+    list of str
+        Texts without a number.
+
+    Examples
+    --------
+    >>> amounts_of(np.array(["$1,250", "$7.50", "n/a"]))
+    (Amounts(decimal='.', sign='$'), ['n/a'])
+    >>> amounts_of(np.array([str(number) for number in range(20)]))
+    (None, [])
+    """
+    stripped = pd.Series(texts, dtype=object).str.strip()
+    if (amounts := find_amounts(stripped)) is None:
+        return None, []
+    unread = np.isnan(read_amounts(stripped, amounts))
+    if pd.to_numeric(stripped[~unread], errors="coerce").notna().all():
+        return None, []
+    return amounts, stripped[unread].tolist()
+
+
 class _StoredCoding(TypedDict):
     task_type: TaskType
     classes: Annotated[list[str | bool | int | float], Meta(max_length=1_000_000)]
     dtype: Annotated[str, Meta(max_length=20)]
     positive: NotRequired[Annotated[int, Meta(ge=0, le=1)]]
+    amounts: NotRequired[StoredAmounts]
 
 
 _N_CLASSES = {TaskType.REGRESSION: (0, 0), TaskType.BINARY: (2, 2), TaskType.MULTICLASS: (2, 1_000_000)}
@@ -254,12 +293,15 @@ class TargetCoding:
         numpy dtype of the labels, for example ``"int64"``, ``"<U3"``, ``"object"``, ``"bool"``.
     positive : int
         Code of the class that is looked for, if there are two: that of F1, average precision and a given threshold.
+    amounts : Amounts or None
+        How the numbers of a regression are written, if they are text.
     """
 
     task_type: TaskType
     classes: tuple[Any, ...] = ()
     dtype: str = "float64"
     positive: int = 1
+    amounts: Amounts | None = None
 
     @classmethod
     def from_target(cls, y: Any, task: Task | None = None) -> TargetCoding:
@@ -295,10 +337,11 @@ class TargetCoding:
         """
         target = check_target(y, n_rows=n_rows)
         if task == "regression":
-            coding = cls(task_type=TaskType.REGRESSION)
+            amounts = amounts_of(_factorised(target)[1])[0] if target.dtype.kind in "OU" else None
+            coding = cls(task_type=TaskType.REGRESSION, amounts=amounts)
             return coding, coding._values(target)
         positions, labels = _factorised(target)
-        if task is None and infer_task_type(target, n_distinct=len(labels)) is TaskType.REGRESSION:
+        if task is None and infer_task_type(target, labels=labels) is TaskType.REGRESSION:
             return cls.with_codes(target, TaskType.REGRESSION)
         if target.dtype.kind == "f" and np.any(target != np.floor(target)):
             raise DataError(
@@ -344,8 +387,18 @@ class TargetCoding:
         codes = np.array([code_of[label] for label in labels.tolist()], dtype=np.int64)
         return codes[positions]
 
-    @staticmethod
-    def _values(target: AnyArray) -> AnyArray:
+    def _values(self, target: AnyArray) -> AnyArray:
+        if target.dtype.kind not in "biuf" and self.amounts is not None:
+            codes, texts = _factorised(target)
+            values = read_amounts(pd.Series(texts, dtype=object).str.strip(), self.amounts)
+            if np.isnan(values).any():
+                unread, first = int(np.isnan(values)[codes].sum()), str(texts[np.isnan(values)][0])
+                raise DataError(
+                    f"{counted(unread, 'row')} of the target cannot be read, such as {first!r}; "
+                    f"expected numbers such as {self.amounts.example}. Remove these rows, or empty these cells and "
+                    "call the command with --drop-missing-target."
+                )
+            return np.asarray(values[codes])
         if target.dtype.kind not in "biuf":
             notation = other_notation(pd.Series(target, dtype=object))
             if notation is not None:
@@ -401,8 +454,16 @@ class TargetCoding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the coding as plain data for `json.dump`."""
-        described = {"task_type": self.task_type.value, "classes": list(self.classes), "dtype": self.dtype}
-        return described if self.positive == 1 else {**described, "positive": self.positive}
+        described: dict[str, Any] = {
+            "task_type": self.task_type.value,
+            "classes": list(self.classes),
+            "dtype": self.dtype,
+        }
+        if self.positive != 1:
+            described["positive"] = self.positive
+        if self.amounts is not None:
+            described["amounts"] = self.amounts.to_json()
+        return described
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TargetCoding:
@@ -426,7 +487,10 @@ class TargetCoding:
         positive = stored.get("positive", 1)
         if positive != 1 and task_type is not TaskType.BINARY:
             raise ValueError(f"a target of the task {task_type} has no positive class")
-        return cls(task_type=task_type, classes=classes, dtype=stored["dtype"], positive=positive)
+        amounts = Amounts.from_json(stored["amounts"]) if "amounts" in stored else None
+        if amounts is not None and task_type is not TaskType.REGRESSION:
+            raise ValueError(f"a target of the task {task_type} has no amounts")
+        return cls(task_type=task_type, classes=classes, dtype=stored["dtype"], positive=positive, amounts=amounts)
 
 
 def one_class_error(label: object, rows: str) -> DataError:

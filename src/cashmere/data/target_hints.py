@@ -13,7 +13,7 @@ from cashmere.data.inference import float32_offset
 from cashmere.data.kind_hints import other_notation
 from cashmere.data.labels import label_text
 from cashmere.data.placeholders import ROWS_OF_HINT, placeholder_numbers
-from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
+from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding, amounts_of
 
 _NAMED = 3
 _CLASSES_NAMED = 5
@@ -86,6 +86,12 @@ def target_hint(coding: TargetCoding) -> str | None:
         if notation is not None:
             what, remedy, example = notation
             sentences.append(f"The target holds {what}, such as {example!r}, which are read as classes: {remedy}.")
+        amounts, others = amounts_of(np.array(coding.classes, dtype=object))
+        if amounts is not None and others:
+            sentences.append(
+                f"The target holds amounts such as {amounts.example}, but also {others[0]!r}. All are read as classes: "
+                "remove rows without a number, or empty these cells and call cashmere fit with --drop-missing-target."
+            )
     if shown := shown_spellings(coding.classes):
         sentences.append(
             f"The target has classes that differ only in case or blanks ({shown}): if they are the same class, write "

@@ -13,6 +13,7 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray
 from cashmere.base.cores import default_workers
 from cashmere.base.text import counted
+from cashmere.data.amounts import Amounts
 from cashmere.data.column import Column, ColumnKind
 from cashmere.data.far_values import far_values_hint
 from cashmere.data.frames import has_labels, to_frame
@@ -99,6 +100,8 @@ class TableInspection:
         Number of rows by class, most frequent first; empty for regression.
     values : tuple of float or None
         Smallest and largest target value; None for classification.
+    amounts : Amounts or None
+        How the numbers of the target are written, if it is text.
     columns : tuple of ColumnFacts
         Every column.
     findings : tuple of Finding
@@ -111,6 +114,7 @@ class TableInspection:
     task_type: TaskType | None
     classes: dict[Any, int]
     values: tuple[float, float] | None
+    amounts: Amounts | None
     columns: tuple[ColumnFacts, ...]
     findings: tuple[Finding, ...]
     estimates: Estimates
@@ -132,7 +136,8 @@ class TableInspection:
             lines.append(f"Target: {self.task_type}, {len(self.classes)} classes: {shown}{rest}.")
         elif self.values is not None:
             low, high = self.values
-            lines.append(f"Target: {self.task_type}, values from {low:.5g} to {high:.5g}.")
+            what = "values" if self.amounts is None else self.amounts.description
+            lines.append(f"Target: {self.task_type}, {what} from {low:.5g} to {high:.5g}.")
         lines += [f"{finding.kind}: {finding.sentence}" for finding in self.findings]
         low, high = (value / 1024 for value in self.estimates.mib)
         fewest, most = self.estimates.trials(600)
@@ -235,6 +240,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None, new_rows: 
         task_type=None if coding is None else coding.task_type,
         classes=classes,
         values=None if is_class or codes is None else (float(codes.min()), float(codes.max())),
+        amounts=None if coding is None else coding.amounts,
         columns=columns,
         findings=tuple(sorted(findings, key=lambda finding: order.index(finding.kind))),
         estimates=estimate(
@@ -418,10 +424,7 @@ def _numbers_of(column: Column) -> str:
     """Return what numbers written as text are read as."""
     if column.in_seconds:
         return "seconds"
-    if column.amounts is None:
-        return "numbers"
-    of = f" of {column.amounts.sign}" if column.amounts.sign else ""
-    return f"numbers{of}" + (" with a decimal comma" if column.amounts.decimal == "," else "")
+    return "numbers" if column.amounts is None else column.amounts.description
 
 
 def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
