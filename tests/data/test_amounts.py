@@ -55,6 +55,9 @@ MANY = np.random.default_rng(0).lognormal(7, 1, 40).round(2)
         (["5 kg", "12 kg", "unknown"], Amounts(sign="kg")),
         ([f"{number} EUR" for number in range(600)], Amounts(sign="EUR")),
         (["36 months", "60 months"], Amounts(sign="months")),
+        (["1 year", "2 years", "3 years"], Amounts(sign="years")),
+        (["1 Stunde", "2,5 Stunden"], Amounts(decimal=",", sign="Stunden")),
+        (["kr 1 200", "kr 12,50"], Amounts(decimal=",", sign="kr")),
         (["21.5°C", "-3°C"], Amounts(sign="°C")),
         ([f"{each:,.2f}" for each in MANY], Amounts()),
         ([european(each) for each in MANY], Amounts(decimal=",")),
@@ -212,6 +215,12 @@ def test_what_may_name_classes_is_no_regression(labels):
 
 def test_few_amounts_are_numbers_if_asked_for():
     np.testing.assert_allclose(TargetCoding.with_codes(["500 mg", "1000 mg"], "regression")[1], [500, 1000])
+
+
+def test_units_may_be_singular_or_plural_later():
+    assert read_amounts(texts("1 year", "2 years"), Amounts(sign="years")).tolist() == [1, 2]
+    assert read_amounts(texts("1 year", "2 years"), Amounts(sign="year")).tolist() == [1, 2]
+    assert np.isnan(read_amounts(texts("1 k", "2 g"), Amounts(sign="kg"))).all()
 
 
 def test_texts_among_amounts_of_a_target_are_named():

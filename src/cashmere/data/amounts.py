@@ -26,8 +26,11 @@ CURRENCY_CODE = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|
 GAP = "[ \u00a0\u2009\u202f'’]"
 """What stands between thousands, beside commas and points."""
 
-_CURRENCY = rf"(?:(?:US|CA|AU|NZ|HK|R)?\$|Rs\.?|[€£¥₹₽₩₺]|{CURRENCY_CODE})"
+_CURRENCY = rf"(?:(?:US|CA|AU|NZ|HK|R)?\$|Rs\.?|kr\.?|zł|Kč|Rp\.?|[€£¥₹₽₩₺]|{CURRENCY_CODE})"
 _UNIT = r"(?:[^\W\d_][^\s\d]{0,9}|[°%‰€$£¥₹][^\s\d]{0,9})"
+
+_ENDING = "(?:es|s|en|e|n)"
+"""What units of several things may end with: "years", "boxes", "Tage", "Stunden"."""
 
 _SIGN = re.compile(rf"{_CURRENCY}|{_UNIT}")
 
@@ -48,7 +51,8 @@ class Amounts:
     decimal : str
         What comes before decimals, a point or a comma; the other one may separate thousands, as may gaps.
     sign : str
-        A currency before or behind them, or a unit behind; numbers without it are of the same unit. Empty if none has.
+        A currency before or behind them, or a unit behind, with or without the ending of a plural; numbers without it
+        are of the same unit. Empty if none has.
     """
 
     decimal: Decimal = "."
@@ -127,11 +131,17 @@ def _ways(texts: pd.Series[str], decimals: Sequence[Decimal]) -> list[tuple[Amou
     """Return the ways to read all texts with one of these marks before decimals, and the numbers."""
     before, behind = texts.str.extract(rf"^\(?[+-]?({_CURRENCY})")[0], texts.str.extract(rf"({_UNIT})\)?$")[0]
     signs = {*before.dropna(), *behind.dropna()}
-    if len(signs) > 1:
+    if len({*map(_singular, signs)}) > 1:
         return []
-    ways = [Amounts(decimal=each, sign=next(iter(signs), "")) for each in decimals]
+    ways = [Amounts(decimal=each, sign=max(sorted(signs), key=len, default="")) for each in decimals]
     read = [(amounts, read_amounts(texts, amounts)) for amounts in ways]
     return [(amounts, numbers) for amounts, numbers in read if not np.isnan(numbers).any()]
+
+
+def _singular(sign: str) -> str:
+    """Return a pattern of a sign; that of a unit is the same for one thing and for several."""
+    stem = re.sub(rf"{_ENDING}$", "", sign)
+    return rf"{stem}{_ENDING}?" if re.fullmatch(r"[^\W\d_]{3,}", stem) else re.escape(sign)
 
 
 def _may_be_codes(texts: pd.Series[str], numbers: Float64, decimal: Decimal) -> bool:
@@ -170,7 +180,7 @@ def read_amounts(texts: pd.Series[str], amounts: Amounts) -> Float64:
     point, thousands = (re.escape(each) for each in (amounts.decimal, "," if amounts.decimal == "." else "."))
     grouped = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|[1-9][0-9]{{0,2}}(?:{GAP}[0-9]{{3}})+|[0-9]+"
     number = rf"(?:{grouped})(?:{point}[0-9]*)?|{point}[0-9]+"
-    sign = re.escape(amounts.sign)
+    sign = _singular(amounts.sign)
     parts = texts.astype(object).str.extract(
         rf"^(?P<open>\()?\s*(?P<minus>[+-])?\s*(?:{sign})?\s*(?P<second>[+-])?\s*(?P<number>{number})\s*(?:{sign})?\s*"
         r"(?P<close>\))?$"
