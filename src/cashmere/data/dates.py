@@ -269,6 +269,8 @@ def find_notation(texts: pd.Series[str], shares: Float64) -> DateNotation | None
     True
     """
     least = LEAST_SHARE - 1e-12
+    if shares[texts.str.contains(_BEGINNING).to_numpy(dtype=bool)].sum() < least:  # most columns are something else
+        return None
     dates, unusual, written = _read(texts, DateNotation.YEAR_FIRST)
     dated = ~np.isnat(dates)
     if shares[dated].sum() >= least:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,10 @@ def seconds_of_texts(texts: pd.Series[str]) -> Float64:
     >>> seconds_of_texts(pd.Series(["8:15", "0 days 00:00:01.5", "-1 day, 23:59:50", "30 days", "8:75"])).tolist()
     [29700.0, 1.5, -10.0, 2592000.0, nan]
     """
-    parts = texts.astype(object).str.extract(_TEXT)
+    texts = texts.astype(object)
+    if not any(map(re.compile(_TEXT).search, texts)):
+        return np.full(len(texts), np.nan)
+    parts = texts.str.extract(_TEXT)
     found = parts[["days", "hours"]].notna().any(axis=1).to_numpy()
     days, hours, minutes, seconds = (
         pd.to_numeric(parts[name]).fillna(0.0).to_numpy(dtype=np.float64)

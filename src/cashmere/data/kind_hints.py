@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,7 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
     column = column.dropna()
     first = _distinct(column.head(_FIRST_CELLS))
     for pattern, mark, what, remedy in _NOTATIONS:
-        if not first.str.fullmatch(pattern).all():
+        if not all(map(re.compile(pattern).fullmatch, first)):  # ends at the first that does not match
             continue
         texts = _distinct(column)
         shows = texts.str.contains(mark)
