@@ -585,6 +585,12 @@ def test_interrupt_before_any_trial_ends_does_not_blame_the_budget():
         model.fit(*load_iris(return_X_y=True))
 
 
+@pytest.mark.parametrize("verbose", ["yes", -1, None])
+def test_verbose_is_a_number(verbose):
+    with pytest.raises(InvalidParameterError, match=r"verbose must be 0 \(silent\) or 1"):
+        AutoRegressor(budget="1trials", verbose=verbose).fit([[1.0], [2.0]] * 10, [1.5, 2.5] * 10)
+
+
 def test_run_directory_must_be_a_path_and_resuming_needs_one():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(

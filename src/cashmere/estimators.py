@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 import os
 import shutil
 import tempfile
@@ -400,6 +401,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
 
 def _display(verbose: int) -> Callable[[], Progress]:
     """Return the display of progress for a verbosity."""
+    if not isinstance(verbose, numbers.Integral) or verbose < 0:
+        raise InvalidParameterError("verbose", verbose, "0 (silent) or 1")
     if not verbose:
         return Silence
     return NotebookProgress if runs_in_kernel() else PlainLines

@@ -421,3 +421,8 @@ def test_predictions_of_a_model_that_uses_no_column_are_the_base(tmp_path):
     command = ["explain", str(tmp_path / "run"), "--predictions", str(tmp_path / "new.csv")]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
+
+
+def test_a_model_is_no_run():
+    with pytest.raises(cashmere.exceptions.InvalidParameterError, match="folder must be the directory of a run"):
+        cashmere.explain(AutoRegressor())

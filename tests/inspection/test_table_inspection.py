@@ -406,3 +406,10 @@ def test_texts_that_hold_the_target_are_found():
     assert [each.columns for each in found.findings if each.kind is FindingKind.ALONE] == [("note",)]
     later = X.assign(review=[f"{text} sent from a phone" for text in X["review"]])
     assert inspect_table(X, new_rows=later).frame().set_index("name")["drift"]["review"] > 0.9
+
+
+def test_printed_inspection_shows_the_columns():
+    frame = pd.DataFrame({f"column_{i}": np.arange(i, 60 + i) % 7 + i / 100 for i in range(52)})
+    shown = str(inspect_table(frame))
+    assert "column_49" in shown and "column_50" not in shown and "... and 2 more columns: see frame()" in shown
+    assert "skill" not in shown and "60 rows, 52 columns" in shown

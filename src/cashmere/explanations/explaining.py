@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def explain(
     CorruptStoreError, ModelFileError
         If a file is damaged.
     InvalidParameterError
-        If a number is too small.
+        If a number is too small, or `folder` is no path.
 
     See Also
     --------
@@ -106,6 +107,14 @@ def explain(
     for name, number, least in (("rows", rows, 1), ("repeats", repeats, 1), ("effects", effects, 0)):
         if number is not None and number < least:
             raise InvalidParameterError(name, number, f"a whole number of at least {least}")
+    if not isinstance(folder, str | os.PathLike):
+        raise InvalidParameterError(
+            "folder",
+            folder,
+            "the directory of a run",
+            "Rows that a model has not seen are there: an estimator keeps it with run_directory=. For other rows, use "
+            "sklearn.inspection.permutation_importance.",
+        )
     folder = Path(folder)
     settings, facts, predictor = finished_model(folder, trusted)
     predictor.use_threads(1)

@@ -47,6 +47,7 @@ _RARE_ROWS = 10
 """With fewer rows of a class, each fold holds one or two."""
 
 _COPIES_SHARE = 0.01
+_COLUMNS_PRINTED = 50
 _READ_AS = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATE: "dates", ColumnKind.BOOLEAN: "truth values"}
 
 
@@ -148,7 +149,10 @@ class TableInspection:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return self.summary()
+        shown = self.frame().head(_COLUMNS_PRINTED).dropna(axis="columns", how="all")
+        rest = len(self.columns) - len(shown)
+        more = f"\n... and {counted(rest, 'more column')}: see frame()" if rest else ""
+        return f"{shown.to_string(index=False, na_rep='', max_colwidth=60)}{more}\n\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.summary().splitlines())
