@@ -17,13 +17,16 @@ from cashmere.storage.directory import read_schema_json
 
 def test_no_fact_about_columns_and_target_is_lost(tmp_path):
     schema = replace(infer_schema(pd.DataFrame({"a": [1.0, 2.5], "b": ["x", "y"]})), decimal=",")
-    target = TargetCoding.from_target(["churned", "stays"]).looking_for("churned")
+    classes = TargetCoding.from_target(["churned", "stays"]).looking_for("churned")
+    values = TargetCoding.from_target(["$5", "$7.50"], "regression")
     # Every field that a default leaves out of the file differs from its default here.
-    assert {each.name for each in fields(target)} == set(target.to_json())
+    assert {each.name for each in fields(TargetCoding)} == {*classes.to_json(), *values.to_json()}
     assert {each.name for each in fields(schema)} == set(schema.to_json())
-    written = {"columns": {**schema.to_json(), "later": 1}, "target": {**target.to_json(), "later": [2]}}
-    (tmp_path / "schema.json").write_text(json.dumps(written))
-    assert read_schema_json(tmp_path) == written
+    for target in (classes, values):
+        assert TargetCoding.from_json(target.to_json()) == target
+        written = {"columns": {**schema.to_json(), "later": 1}, "target": {**target.to_json(), "later": [2]}}
+        (tmp_path / "schema.json").write_text(json.dumps(written))
+        assert read_schema_json(tmp_path) == written
 
 
 @pytest.fixture(scope="module")
