@@ -162,9 +162,9 @@ def numbers_of(
         texts = [value.strip() if isinstance(value, str) else None for value in content.iloc[unread]]
         bad = [i for i, text in zip(unread, texts, strict=True) if text not in missing_texts]
         if bad:
-            expected = "durations or times of day such as 1:30:00" if in_seconds else "numbers"
-            if amounts is not None:
-                expected = f"numbers such as {amounts.example}"
+            expected = "numbers" if amounts is None else f"numbers such as {amounts.example}"
+            if in_seconds:
+                expected = "durations or times of day such as 1:30:00"
             raise _unfit(name, content.iloc[bad[0]], expected, len(bad))
         values[present] = parsed
     if np.isinf(values).any():
