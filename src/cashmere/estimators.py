@@ -457,9 +457,9 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         averages more models. ``"auto"``, the default, means two if there are at most 1000 training rows and the budget
         is a time, of which they take at most a fifth; otherwise none.
     refit : "auto" or bool
-        Whether the members of the final ensemble are fitted again on all rows, and predict with these models instead of
-        those of the folds. ``"auto"`` means so if there are more than 1000 training rows and the budget is a time, of
-        which it takes at most a fifth (docs/running.md#ensembles).
+        Whether the members of the final ensemble are fitted again on all rows, and predict with these models, too, or,
+        with `time`, with these alone. ``"auto"`` means so with `time` or more than 1000 training rows, if the budget is
+        a time, of which it takes at most a fifth (docs/running.md#ensembles).
     class_weight : "balanced" or dict, optional
         Weight of the rows of each class in fits and losses, by label: the cost of an error. With ``"balanced"`` all
         classes count the same, however many rows they have.

@@ -12,6 +12,7 @@ import pytest
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.base.pace import Pace
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, ModelFileError
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.model.description import describe_model
@@ -49,22 +50,21 @@ def of_folds(tmp_path_factory):
     return fitted(tmp_path_factory.mktemp("folds") / "run", refit=False)
 
 
-def test_members_predict_with_two_fits_on_all_rows(refitted):
+def test_members_predict_with_two_fits_on_all_rows_as_well(refitted):
     predictor = Predictor.load(refitted[0])
     assert predictor.first_refit == 3
     assert len(predictor.encoders) == 5
     assert {len(models) for models in predictor.models.values()} == {5}
-    assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(3, 4)}
+    assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(0, 1, 2, 3, 4)}
     assert {tuple(predictor.averaged_models(n, of_folds=True)) for n in predictor.models} == {(0, 1, 2)}
     coded = predictor.schema.code(UNSEEN)
     for number, alone in predictor.predict_members(UNSEEN).items():
-        of_fits = [
-            predictor.models[number][k].predict(
-                predictor.encoders[k][predictor.models[number][k].encoding].transform(coded)
-            )
-            for k in (3, 4)
+        each = [
+            model.predict(predictor.encoders[k][model.encoding].transform(coded))
+            for k, model in enumerate(predictor.models[number])
         ]
-        np.testing.assert_allclose(alone, np.mean(of_fits, axis=0), rtol=1e-5)
+        of_folds, of_fits = np.mean(each[:3], axis=0), np.mean(each[3:], axis=0)
+        np.testing.assert_allclose(alone, (of_folds + 2 * of_fits) / 3, rtol=1e-5)
 
 
 def test_trials_weights_and_scores_are_those_without(refitted, of_folds):
@@ -131,7 +131,7 @@ def test_a_refined_model_predicts_with_them_too(refitted, tmp_path):
     refined = refine_run(folder, max_size="1GB")
     predictor = Predictor.load(refined.model_folder)
     assert predictor.first_refit == 3
-    assert any(tuple(predictor.averaged_models(n)) == (3, 4) for n in predictor.models)
+    assert any(tuple(predictor.averaged_models(n)) == (0, 1, 2, 3, 4) for n in predictor.models)
     alone = refine_run(folder, refit=True)
     assert {len(models) for models in Predictor.load(alone.model_folder).models.values()} == {1}
 
@@ -153,6 +153,8 @@ def test_rows_in_time(tmp_path):
     assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(3, 4)}
     assert {tuple(predictor.averaged_models(n, of_folds=True)) for n in predictor.models} == {(2,)}
     assert model.predict_set(table[:5], 0.8).shape == (5, 2)
+    assert describe_model(tmp_path / "run").facts["folds"] == "the newest of 3, and fits on all rows"
+    assert "no model has seen" not in continue_run(tmp_path / "run").summary()
 
 
 @pytest.mark.long
@@ -187,6 +189,14 @@ def test_which_members_are_fitted_on_all_rows(tmp_path, n_rows, settings, budget
     X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
     with RunDirectory.create(tmp_path / "run", X, y, RunSettings(**settings)) as run:
         repeats = Repeats(run, budget, members=None, encoders=[])
+        assert (repeats.on_all_rows, repeats.most) == expected
+
+
+@pytest.mark.parametrize(("settings", "expected"), [({}, (True, 2)), ({"refit": False}, (False, 0))])
+def test_in_time_members_are_fitted_on_all_rows_of_any_number(tmp_path, settings, expected):
+    structure = RowStructure(kind=StructureKind.TIME, codes=np.arange(len(X)))
+    with RunDirectory.create(tmp_path / "run", X, Y, RunSettings(**settings), structure=structure) as run:
+        repeats = Repeats(run, Budget(seconds=60), members=None, encoders=[])
         assert (repeats.on_all_rows, repeats.most) == expected
 
 

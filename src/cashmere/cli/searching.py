@@ -131,7 +131,7 @@ def fit(
         str,
         typer.Option(
             metavar="auto|yes|no",
-            help="Whether members are fitted again on all rows, and predict with these (docs/running.md#ensembles).",
+            help="Whether members are fitted on all rows as well at the end (docs/running.md#ensembles).",
         ),
     ] = "auto",
     class_weight: Annotated[

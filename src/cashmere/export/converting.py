@@ -19,7 +19,7 @@ from cashmere.export import boosters, learners, steps
 from cashmere.export.columns import coded_columns, encoded
 from cashmere.export.graph import Graph, Value
 from cashmere.model.fold_model import FoldModel
-from cashmere.model.predictor import Predictor
+from cashmere.model.predictor import SHARE_OF_ALL_ROWS, Predictor
 
 Converter = Callable[[Graph, Any, Value], Value]
 
@@ -97,18 +97,23 @@ def convert(predictor: Predictor) -> ModelProto:
     matrices: dict[tuple[int, Encoding], Value] = {}
     members, reasons = {}, {}
     for number in predictor.ensemble.members:
-        parts = []
+        parts: dict[bool, list[Value]] = {}
         for k, model in predictor.averaged_models(number).items():
             key = (k, model.encoding)
             if key not in matrices:
                 matrices[key] = encoded(graph, predictor.encoders[k][model.encoding], columns)
             try:
-                parts.append(_fold_model(graph, model, matrices[key]))
+                part = _fold_model(graph, model, matrices[key])
+                parts.setdefault(predictor.has_learned_from_all_rows(k), []).append(part)
             except ConversionError as error:
                 reasons[member_name(predictor, number)] = "; ".join(error.reasons.values())
                 break
         else:
-            members[number] = _mean(graph, parts)
+            means = {of_all_rows: _mean(graph, each) for of_all_rows, each in parts.items()}
+            if len(means) == 2:
+                members[number] = means[False] * (1 - SHARE_OF_ALL_ROWS) + means[True] * SHARE_OF_ALL_ROWS
+            else:
+                (members[number],) = means.values()
     if reasons:
         advice = (
             "Choose members that do with `cashmere refine RUN --deployable onnx`, or fit with deployable='onnx' "
@@ -182,7 +187,7 @@ def _step(graph: Graph, step: Any, matrix: Value) -> Value:
 
 
 def _mean(graph: Graph, parts: list[Value]) -> Value:
-    """Return the mean over the models of the folds, summed in float32 as `Predictor` does."""
+    """Return the mean, summed in float32 as `Predictor` does."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

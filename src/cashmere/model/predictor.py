@@ -46,13 +46,16 @@ from cashmere.model.signature import read_signature
 _changing_threads = threading.Lock()
 """Held while the threads of learners are set; one for all models, as those with a lock could not be pickled."""
 
+SHARE_OF_ALL_ROWS = 2 / 3
+"""What models of all rows count for in a member that also has models of folds; see `Predictor.averaged_models`."""
+
 _CHUNK_ROWS = 20_000
 """Rows encoded and predicted at a time, so that intermediate arrays stay small."""
 
 
 @dataclass(kw_only=True, repr=False)
 class Predictor:
-    """Predict with the members of an ensemble; each member is the average of its fold models, or the newest of them.
+    """Predict with the members of an ensemble; each member is a mean of its models, see `averaged_models`.
 
     Attributes
     ----------
@@ -79,8 +82,8 @@ class Predictor:
         Whether members predict with the model of the last fold alone: in time, the others have not seen the newest
         rows.
     first_refit : int or None
-        Position, among encoders and models, of the first that has learned from all rows: the number of folds. Members
-        that have such models predict with these alone. None if there are none.
+        Position, among encoders and models, of the first that has learned from all rows: the number of folds. None if
+        there are none.
     unseen_ : dict of str to int
         Categories by column that training had not, counted in the latest table of any thread.
     """
@@ -278,21 +281,29 @@ class Predictor:
             yield [self._checked(each.astype(np.float64)) for each in outputs]
 
     def averaged_models(self, number: int, *, of_folds: bool = False) -> dict[int, FoldModel]:
-        """Return the models whose mean a member predicts, by the position of their encoders in `encoders`.
+        """Return the models that a member averages, by the position of their encoders in `encoders`.
+
+        Those that have learned from all rows together count twice as much as those of the folds together, which have
+        seen fewer rows, but are more. In time, the newest model alone predicts, or, if there are some, those of all
+        rows.
 
         Parameters
         ----------
         number : int
             The member.
         of_folds : bool
-            Whether to return those that were fitted on folds, even if others have learned from all rows.
+            Whether to leave out those that have learned from all rows.
         """
         models = dict(enumerate(self.models[number]))
-        n_of_folds = len(models) if self.first_refit is None else min(len(models), self.first_refit)
-        if n_of_folds < len(models) and not of_folds:
-            return {k: models[k] for k in range(n_of_folds, len(models))}
-        models = {k: models[k] for k in range(n_of_folds)}
-        return {max(models): models[max(models)]} if self.newest_fold_only else models
+        folds = {k: model for k, model in models.items() if not self.has_learned_from_all_rows(k)}
+        fits = {} if of_folds else {k: model for k, model in models.items() if k not in folds}
+        if not self.newest_fold_only:
+            return folds | fits
+        return fits or {max(folds): folds[max(folds)]}
+
+    def has_learned_from_all_rows(self, position: int) -> bool:
+        """Return whether the models at a position have learned from all rows."""
+        return self.first_refit is not None and position >= self.first_refit
 
     def _ready_models(self, n_rows: int, *, of_folds: bool = False) -> dict[int, dict[int, FoldModel]]:
         """Return the models of `averaged_models` by member, optimised for this number of rows."""
@@ -366,7 +377,7 @@ class Predictor:
         outputs = []
         with one_openmp_thread() if self._threads == 1 else contextlib.nullcontext():
             for number in self.ensemble.members:
-                total: NDArray[np.float32] | None = None
+                parts: dict[bool, list[NDArray[np.float32]]] = {}  # by whether they have learned from all rows
                 for k, model in models[number].items():
                     key, encoder = (k, model.encoding), self.encoders[k][model.encoding]
                     if k not in of_texts:  # they are the same in all forms, and slow
@@ -374,9 +385,13 @@ class Predictor:
                     if key not in prepared:
                         prepared[key] = encoder.transform_values(coded.values, of_texts[k])
                     part = predict_in_threads(model, prepared[key], n_threads=self._threads)
-                    total = part if total is None else total + part
-                assert total is not None
-                outputs.append(total / np.float32(len(models[number])))
+                    parts.setdefault(self.has_learned_from_all_rows(k), []).append(part)
+                means = {of_all_rows: _mean(each) for of_all_rows, each in parts.items()}
+                if len(means) == 2:
+                    share = np.float32(SHARE_OF_ALL_ROWS)
+                    outputs.append(means[False] * (1 - share) + means[True] * share)
+                else:
+                    outputs += means.values()
         return outputs
 
     def use_threads(self, n_threads: int) -> None:
@@ -533,6 +548,10 @@ class Predictor:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."
             raise ModelFileError(path / "manifest.json", text) from error
+
+
+def _mean(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.asarray(sum(parts[1:], start=parts[0]) / np.float32(len(parts)))
 
 
 def _chunks(coded: CodedTable) -> Iterator[CodedTable]:

@@ -241,7 +241,7 @@ class FinishedRun:
         return "".join(lines)
 
     def _newest_line(self) -> str:
-        if not self.n_newest:
+        if not self.n_newest or predict_with_all_rows(self.facts, self.weights):
             return ""
         rows = counted(self.n_newest, "newest row")
         how = "cashmere refine RUN --refit, or in Python refine_run(RUN, refit=True), fits the members on all rows."

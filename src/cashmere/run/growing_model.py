@@ -220,7 +220,7 @@ class GrowingModel:
             target=self._run.target,
             encoders=self._encoders_of_members(),
             n_folds=len(self._run.splits),
-            refitted=self.repeats.on_all_rows,
+            refitted=self._is_refitted,
             newest_fold_only=self._newest_fold_only,
             ensemble=self.builder.ensemble,
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
@@ -297,8 +297,14 @@ class GrowingModel:
             calibration=self.builder.calibration,
             conformal=self.builder.conformal_scores(history),
             newest_fold_only=self._newest_fold_only,
-            first_refit=self._run.first_refit,
+            first_refit=self._run.first_refit if self._is_refitted else None,
         )
+
+    @property
+    def _is_refitted(self) -> bool:
+        """Whether members of the ensemble have models that have learned from all rows."""
+        members = self.builder.ensemble.members
+        return self.repeats.on_all_rows and any(self._members.splits(number) > 1 for number in members)
 
     @property
     def size_bytes(self) -> int:

@@ -98,7 +98,7 @@ class MeasuredTrials:
     def with_one_model(self, run: RunDirectory, members: Members) -> Self:
         """Return the trials as if each had one model fitted on all rows, instead of one for each fold."""
         n_folds, refitted = len(run.splits), run.first_refit is not None
-        n_asked = 1 if is_in_time(run.rows.structure) else n_folds
+        in_time = is_in_time(run.rows.structure)
 
         def kept(number: int) -> list[int]:
             """Return the training rows of each model in the file of a trial."""
@@ -108,9 +108,7 @@ class MeasuredTrials:
         def asked(number: int) -> list[int]:
             """Return the training rows of each model that predicts."""
             trained = kept(number)
-            if refitted and len(trained) > n_folds:
-                return trained[n_folds:]
-            return trained[-n_asked:] if n_asked == 1 else trained
+            return trained if not in_time else trained[n_folds:] or trained[-1:]
 
         def one(cost: Cost, models: Callable[[int], list[int]]) -> Cost:
             """Return the cost with one model on all rows instead of these."""

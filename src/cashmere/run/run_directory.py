@@ -547,8 +547,8 @@ class RunDirectory:
         """
         refit, repeats = self.settings.refit, self.settings.repeats
         if refit == "auto":
-            has_many_rows = len(self.rows.y) > MOST_REPEATED_ROWS
-            refit = repeats in ("auto", 0) and has_many_rows and not is_in_time(self.rows.structure)
+            has_repeats = len(self.rows.y) <= MOST_REPEATED_ROWS and not is_in_time(self.rows.structure)
+            refit = repeats in ("auto", 0) and not has_repeats
         return len(self.splits) if refit else None
 
     def validation_pool(self) -> ValidationPool:

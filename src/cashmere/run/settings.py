@@ -229,7 +229,7 @@ class RunSettings:
         means two for small tables under a budget of time alone, of which they take at most a fifth; otherwise none.
     refit : "auto" or bool
         Whether the members of the final ensemble are fitted again on all rows, without other splits. ``"auto"`` means
-        so for tables that are not small, under a budget of time alone, of which it takes at most a fifth.
+        so for tables that are not small, or in time, under a budget of time alone, of which it takes at most a fifth.
     ensemble_size : int
         Number of picks of the greedy selection (with replacement).
     max_latency : float or None
