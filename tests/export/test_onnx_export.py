@@ -97,6 +97,17 @@ def test_file_predicts_without_cashmere(run, table, tmp_path):
     assert all(np.array_equal(given[name], value) for name, value in texts.items())
 
 
+def test_fits_on_all_rows_count_twice_in_the_file_too(table, tmp_path):
+    include = ["hist_gradient_boosting"]
+    settings = {**QUICK, "resampling": "3fold"}
+    AutoClassifier(budget="2trials", include=include, refit=True, run_directory=tmp_path / "run", **settings).fit(
+        table[FEATURES], table["good"]
+    )
+    predictor = Predictor.load(tmp_path / "run")
+    assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(0, 1, 2, 3, 4)}
+    assert export_onnx(predictor, tmp_path / "model.onnx", table).largest < 1e-6
+
+
 @pytest.mark.long
 def test_large_numbers_are_shifted_in_the_file_too(tmp_path):
     rng = np.random.default_rng(0)
