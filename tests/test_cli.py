@@ -159,6 +159,26 @@ def test_rows_without_a_target_are_left_out_where_asked(tmp_path):
 
 
 @pytest.mark.long
+def test_values_that_stand_for_no_target_are_left_out(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"income": rng.normal(size=150)})
+    frame["price"] = (3 * frame["income"] + rng.normal(size=150)).round(2).astype(str)
+    frame.loc[::30, "price"], frame.loc[1::75, "price"] = "on request", "-"
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    options = ("--target", "price", "--missing-target", "on request", "--missing-target", "-")
+    told = cashmere("inspect", tmp_path / "table.csv", *options)
+    assert "7 rows without a target left out." in told and "regression, values from" in told
+    table, run = tmp_path / "table.csv", tmp_path / "run"
+    told = cashmere("fit", table, *options, "--budget", "1trial", "--out", run)
+    assert "7 rows without a target left out." in told and "rmse" in told
+    assert "leave out their rows (with --missing-target" in refused("score", run, table)
+    assert "7 rows without a target" in cashmere("score", run, table, *options[2:])
+    assert "7 rows without a target" in cashmere("retrain", run, table, *options[2:], "--out", tmp_path / "newer")
+    unknown = refused("fit", table, "--target", "price", "--missing-target", "none", "--budget", "1trial", "--out", run)
+    assert "--missing-target must be a value of the target 'price'; got 'none'" in unknown
+
+
+@pytest.mark.long
 def test_nearly_perfect_scores_are_doubted(tmp_path):
     frame = pd.DataFrame({"noise": np.arange(200) % 7, "copy": np.arange(200) % 2, "bad": np.arange(200) % 2})
     frame.to_csv(tmp_path / "table.csv", index=False)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from cashmere.data.target import TargetCoding, check_target, infer_task_type, rows_with_target
+from cashmere.data.target import TargetCoding, check_target, infer_task_type, rows_with_target, with_missing
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, InvalidParameterError
 
@@ -226,3 +226,28 @@ def test_stored_positive_class_is_a_code(positive):
         TargetCoding.from_json({**stored, "positive": positive})
     with pytest.raises(ValueError, match="has no positive class"):
         TargetCoding.from_json({**TargetCoding.from_target(["a", "b", "c"]).to_json(), "positive": 0})
+
+
+@pytest.mark.parametrize(
+    ("given", "values", "expected"),
+    [
+        (["1", "2.5", "unknown", None], ["unknown"], [1.0, 2.5, np.nan, np.nan]),
+        (["$1", "$2.5", "on request"], ["on request"], ["$1", "$2.5", np.nan]),
+        (["yes", "no", " unknown "], ["unknown"], ["yes", "no", np.nan]),
+        ([0, 1, 999], ["999"], [0.0, 1.0, np.nan]),
+        ([0.0, 1.0, -9.0], ["-9"], [0.0, 1.0, np.nan]),
+        ([True, False, "?"], ["?"], [True, False, np.nan]),
+        (pd.Categorical(["0", "1", "?"]), ["?"], [0.0, 1.0, np.nan]),
+        (["1", "inf", "?"], ["?"], ["1", "inf", np.nan]),
+    ],
+)
+def test_values_that_stand_for_none_are_missing(given, values, expected):
+    y, unknown = with_missing(pd.Series(given), values)
+    assert not unknown
+    pd.testing.assert_series_equal(y.astype(object), pd.Series(expected, dtype=object))
+
+
+def test_values_that_a_target_does_not_hold_are_named_and_change_nothing():
+    y = pd.Series(["1", "2", None])
+    same, unknown = with_missing(y, ["3", "?"])
+    assert same is y and unknown == ["3", "?"]

@@ -132,7 +132,7 @@ def test_metric_of_the_frequent_class_is_reported():
 def test_classes_that_look_like_missing_outcomes_are_named(labels, shown):
     rows = np.repeat(np.array(labels), [10, 80, 80, 40][: len(labels)])
     text = missing_outcome_hint(*TargetCoding.with_codes(rows))
-    assert text.startswith(shown) and "--drop-missing-target" in text
+    assert text.startswith(shown) and "with --missing-target" in text
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ NO_SETTINGS_OF_FIT = {
         "table",
         "out",
         "drop_missing_target",
+        "missing_target",
         "ignore",
         "categorical",
         "sample_weight",

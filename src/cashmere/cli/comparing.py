@@ -12,10 +12,12 @@ from cashmere.cli.app import app
 from cashmere.cli.searching import allow_local_modules
 from cashmere.cli.terminal import (
     INTERRUPTED,
+    DropMissingTarget,
     Excluded,
     Gap,
     Included,
     Memory,
+    MissingTarget,
     Quiet,
     SpaceName,
     TableName,
@@ -54,6 +56,8 @@ def compare(
     ] = None,
     metric: Annotated[str | None, typer.Option(metavar="NAME", help="Metric (default: log_loss or rmse).")] = None,
     task: TaskKind = TaskChoice.AUTO,
+    drop_missing_target: DropMissingTarget = False,
+    missing_target: MissingTarget = None,
     space: SpaceName = "default",
     include: Included = None,
     exclude: Excluded = None,
@@ -80,14 +84,15 @@ def compare(
     for name in strategy:
         allow_local_modules(name)
     with typed_errors():
+        from cashmere.cli.targets import take_target
         from cashmere.comparison import compare_strategies
-        from cashmere.data.reading import read_table, take_column
+        from cashmere.data.reading import read_table
         from cashmere.data.target import check_target, infer_task_type
         from cashmere.data.task import TaskType
         from cashmere.estimators import AutoClassifier, AutoRegressor
 
         frame = read_table(table)
-        y = take_column(frame, target, "target")
+        frame, y = take_target(frame, target, missing=missing_target, drop_missing=drop_missing_target, quiet=quiet)
         kind = infer_task_type(check_target(y)) if task is TaskChoice.AUTO else TaskType(task.value)
         estimator = (AutoClassifier if kind.is_classification else AutoRegressor)(
             budget=budget,

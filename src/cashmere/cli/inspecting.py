@@ -9,7 +9,17 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Categorical, Ignored, TableName, TaskChoice, TaskKind, plain, say, typed_errors
+from cashmere.cli.terminal import (
+    Categorical,
+    Ignored,
+    MissingTarget,
+    TableName,
+    TaskChoice,
+    TaskKind,
+    plain,
+    say,
+    typed_errors,
+)
 
 
 @app.command()
@@ -20,6 +30,7 @@ def inspect(
         typer.Option(metavar="COLUMN", help="Name of the column to predict; without it, columns are only read."),
     ] = None,
     task: TaskKind = TaskChoice.AUTO,
+    missing_target: MissingTarget = None,
     ignore: Ignored = None,
     categorical: Categorical = None,
     new: Annotated[
@@ -37,6 +48,7 @@ def inspect(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
+        from cashmere.cli.targets import take_target
         from cashmere.data.column import ColumnKind
         from cashmere.data.frames import to_frame
         from cashmere.data.inference import infer_schema
@@ -49,7 +61,9 @@ def inspect(
         frame = read_table(table)
         words = words_for_missing(table, frame)
         as_categories(table, frame, categorical or ())
-        y = None if target is None else take_column(frame, target, "target")
+        y = None
+        if target is not None:
+            frame, y = take_target(frame, target, missing=missing_target)
         for each in ignore or ():
             take_column(frame, each, "ignored column")
         later = None if new is None else read_table(new, schema=infer_schema(to_frame(frame)))

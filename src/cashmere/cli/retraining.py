@@ -12,6 +12,7 @@ from cashmere.cli.app import app
 from cashmere.cli.searching import expect_trials, make_progress, seconds_since_start, tell
 from cashmere.cli.terminal import (
     DropMissingTarget,
+    MissingTarget,
     Quiet,
     RunFolder,
     Scheduler,
@@ -34,6 +35,7 @@ def retrain(
         typer.Option(metavar="BUDGET", help="Search on within this budget, such as 10m (default: the members alone)."),
     ] = None,
     drop_missing_target: DropMissingTarget = False,
+    missing_target: MissingTarget = None,
     sample_weight: Annotated[
         str | None,
         typer.Option(
@@ -55,7 +57,7 @@ def retrain(
         from pandas.api.types import is_numeric_dtype
 
         from cashmere.data.reading import as_categories, read_table, take_column
-        from cashmere.data.target import rows_with_target
+        from cashmere.data.target import rows_with_target, with_missing
         from cashmere.records.budget import Budget, Deadline
         from cashmere.run.preparation_time import reading_check
         from cashmere.run.retraining import EarlierRun, retrain_run
@@ -67,7 +69,9 @@ def retrain(
         frame = read_table(table, check=reading_check(clock))
         as_categories(table, frame, [n for n in earlier.categorical if n in frame and is_numeric_dtype(frame[n])])
         y: Any = take_column(frame, earlier.settings.target_name, "target")
-        if drop_missing_target:
+        if missing_target:
+            y = with_missing(y, missing_target)[0]
+        if drop_missing_target or missing_target:
             frame, y, n_missing = rows_with_target(frame, y)
             say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
         weights = earlier.weights_in(frame) if sample_weight is None else sample_weight

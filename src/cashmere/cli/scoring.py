@@ -14,6 +14,7 @@ from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.predicting import check_by_class
 from cashmere.cli.terminal import (
+    MissingTarget,
     Quiet,
     RunPlace,
     decisions_line,
@@ -46,6 +47,7 @@ def score(
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the target (default: as in the run).")
     ] = None,
+    missing_target: MissingTarget = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,7 +99,7 @@ def score(
         from cashmere.base.json_files import write_json
         from cashmere.cli.output_files import check_output, write_table
         from cashmere.data.reading import read_table, take_column
-        from cashmere.data.target import rows_with_target
+        from cashmere.data.target import rows_with_target, with_missing
         from cashmere.evaluation.table_scores import score_table, usual_metrics
         from cashmere.model.predictor import Predictor
 
@@ -109,6 +111,8 @@ def score(
         name = str(predictor.information.get("target", "target")) if target is None else target
         frame = read_table(table, schema=predictor.schema, labels=(name, predictor.target.classes))
         y: Any = take_column(frame, name, "target")
+        if missing_target:
+            y = with_missing(y, missing_target)[0]
         frame, y, n_missing = rows_with_target(frame, y)
         if n_missing:
             say(quiet, f"Note: {counted(n_missing, 'row')} without a target left out.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cashmere.base.text import counted, is_dotted_path
+from cashmere.base.text import is_dotted_path
 from cashmere.cli.app import app
 from cashmere.cli.terminal import (
     INTERRUPTED,
@@ -22,6 +22,7 @@ from cashmere.cli.terminal import (
     Ignored,
     Included,
     Memory,
+    MissingTarget,
     Quiet,
     RunFolder,
     SampleWeight,
@@ -56,6 +57,7 @@ def fit(
         ),
     ] = False,
     drop_missing_target: DropMissingTarget = False,
+    missing_target: MissingTarget = None,
     ignore: Ignored = None,
     categorical: Categorical = None,
     task: TaskKind = TaskChoice.AUTO,
@@ -196,10 +198,10 @@ def fit(
     with typed_errors(out):
         if scheduler is None:
             expect_trials(workers, lookahead)
+        from cashmere.cli.targets import take_target
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import as_categories, read_table, take_column
         from cashmere.data.row_structure import take_structure
-        from cashmere.data.target import rows_with_target
         from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
         from cashmere.run.preparation_time import reading_check
@@ -242,12 +244,9 @@ def fit(
         clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
         frame = read_table(table, check=reading_check(clock))
         as_categories(table, frame, categorical or ())
-        y: Any = take_column(frame, target, "target")
+        frame, y = take_target(frame, target, missing=missing_target, drop_missing=drop_missing_target, quiet=quiet)
         for name in ignore or ():
             take_column(frame, name, "ignored column")
-        if drop_missing_target:
-            frame, y, n_missing = rows_with_target(frame, y)
-            say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")
         frame, structure = take_structure(to_frame(frame), groups=groups, time=time, gap=settings.gap)

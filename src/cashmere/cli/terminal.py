@@ -56,6 +56,7 @@ _OTHER_OPTIONS = {
     "keep": "keep",
     "max_latency": "max_latency",
     "max_size": "max_size",
+    "missing_target": "missing_target",
     "path": "onnx",
     "require": "require",
 }
@@ -108,6 +109,11 @@ Categorical = Annotated[
 ]
 
 DropMissingTarget = Annotated[bool, typer.Option("--drop-missing-target", help="Leave out rows that have no target.")]
+
+MissingTarget = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VALUE", help="Value of the target that stands for none; rows with it are left out; repeat."),
+]
 
 SampleWeight = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of row weights, at least 0; not used as a feature.")

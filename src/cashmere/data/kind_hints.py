@@ -85,7 +85,7 @@ _LEAST_WITH_UNIT = 0.9
 """Share of the different texts that have the unit; others may tell of errors."""
 
 _PLAIN = rf"(?:{PLAIN_NUMBER}|{DECIMAL_COMMA})"
-_WITH_OTHERS = "numbers and a few other texts"
+WITH_OTHERS = "numbers and a few other texts"
 _FIRST_CELLS = 100
 
 _LATE = 2030
@@ -139,7 +139,7 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
     ]
     if gaps:
         sentences.append(
-            f"{_columns_hold(gaps, _WITH_OTHERS)}, which are read as missing values: convert the column to categories "
+            f"{_columns_hold(gaps, WITH_OTHERS)}, which are read as missing values: convert the column to categories "
             "if they tell more."
         )
     if limits:
@@ -201,7 +201,7 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
         texts = _distinct(column)
         others = texts[~texts.str.fullmatch(_PLAIN)]
         if len(texts) - len(others) >= LEAST_NUMBERS and 0 < len(others) <= MOST_OTHERS:
-            return _WITH_OTHERS, "remove these texts", others.iloc[0][:60]
+            return WITH_OTHERS, "remove these texts", others.iloc[0][:60]
     return None
 
 

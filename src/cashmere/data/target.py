@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from shlex import quote
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
@@ -16,7 +17,7 @@ from cashmere.base.json_files import checked
 from cashmere.base.text import counted
 from cashmere.data.amounts import Amounts, StoredAmounts, find_amounts, read_amounts
 from cashmere.data.frames import without_values
-from cashmere.data.kind_hints import other_notation
+from cashmere.data.kind_hints import WITH_OTHERS, other_notation
 from cashmere.data.labels import label_text
 from cashmere.data.task import TaskType
 from cashmere.exceptions import ColumnTypeError, DataError, InvalidParameterError
@@ -157,6 +158,54 @@ def rows_with_target(frame: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any, in
     if kept.dtype.kind == "f" and np.all(np.abs(kept) < _EXACT_INTEGERS) and np.all(kept == np.round(kept)):
         kept = kept.astype(np.int64)
     return frame[present], kept, int((~present).sum())
+
+
+def with_missing(y: pd.Series[Any], values: Collection[str]) -> tuple[pd.Series[Any], list[str]]:
+    """Return a target in which some values are missing, such as ``"unknown"`` or 999.
+
+    Parameters
+    ----------
+    y : (n_rows,) Series
+        The target.
+    values : collection of str
+        What stands for a missing value, as it is written; 999, 999.0 and ``"999"`` are the same.
+
+    Returns
+    -------
+    Series
+        The target; of numbers, if all other values are.
+    list of str
+        Values that it does not hold.
+
+    Examples
+    --------
+    >>> y, unknown = with_missing(pd.Series(["12", "unknown", "9.5"]), ["unknown", "none"])
+    >>> y.tolist(), unknown
+    ([12.0, nan, 9.5], ['none'])
+    """
+    wanted = {label_text(value) for value in values}
+    positions, found = pd.factorize(y)
+    labels = [label_text(value) for value in found]
+    is_missing = np.array([*(label in wanted for label in labels), False])  # the last one is for gaps, at position -1
+    unknown = [value for value in values if label_text(value) not in labels]
+    if not is_missing.any():
+        return y, unknown
+    rest = y.mask(is_missing[positions])
+    if all(isinstance(value, str) for value in found):
+        numbers = pd.to_numeric(rest.astype(object).str.strip(), errors="coerce")
+        rest = numbers if numbers.notna().equals(rest.notna()) and not np.isinf(numbers).any() else rest
+    return rest, unknown
+
+
+def missing_target_option(value: object) -> str:
+    """Return how commands are told that a value of the target stands for none, for a message.
+
+    Examples
+    --------
+    >>> missing_target_option("on request"), missing_target_option(999.0)
+    ("with --missing-target 'on request'", 'with --missing-target 999')
+    """
+    return f"with --missing-target {quote(label_text(value))}"
 
 
 def _check_labels(labels: Iterable[object]) -> None:
@@ -395,14 +444,15 @@ class TargetCoding:
                 unread, first = int(np.isnan(values)[codes].sum()), str(texts[np.isnan(values)][0])
                 raise DataError(
                     f"{counted(unread, 'row')} of the target cannot be read, such as {first!r}; "
-                    f"expected numbers such as {self.amounts.example}. Remove these rows, or empty these cells and "
-                    "call the command with --drop-missing-target."
+                    f"expected numbers such as {self.amounts.example}. Leave out these rows "
+                    f"({missing_target_option(first)})."
                 )
             return np.asarray(values[codes])
         if target.dtype.kind not in "biuf":
             notation = other_notation(pd.Series(target, dtype=object))
             if notation is not None:
                 what, remedy, example = notation
+                remedy = f"leave out their rows ({missing_target_option(example)})" if what == WITH_OTHERS else remedy
                 raise DataError(
                     f"A regression target must hold plain numbers, but it holds {what}, such as {example!r}: {remedy}."
                 )

@@ -10,10 +10,10 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted, first_of, shown_spellings
 from cashmere.data.inference import float32_offset
-from cashmere.data.kind_hints import other_notation
+from cashmere.data.kind_hints import WITH_OTHERS, other_notation
 from cashmere.data.labels import label_text
 from cashmere.data.placeholders import ROWS_OF_HINT, placeholder_numbers
-from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding, amounts_of
+from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding, amounts_of, missing_target_option
 
 _NAMED = 3
 _CLASSES_NAMED = 5
@@ -85,12 +85,13 @@ def target_hint(coding: TargetCoding) -> str | None:
         notation = other_notation(pd.Series(coding.classes, dtype=object))
         if notation is not None:
             what, remedy, example = notation
+            remedy = f"leave out their rows ({missing_target_option(example)})" if what == WITH_OTHERS else remedy
             sentences.append(f"The target holds {what}, such as {example!r}, which are read as classes: {remedy}.")
         amounts, others = amounts_of(np.array(coding.classes, dtype=object))
         if amounts is not None and others:
             sentences.append(
                 f"The target holds amounts such as {amounts.example}, but also {others[0]!r}. All are read as classes: "
-                "remove rows without a number, or empty these cells and call cashmere fit with --drop-missing-target."
+                f"leave out rows without a number ({missing_target_option(others[0])})."
             )
     if shown := shown_spellings(coding.classes):
         sentences.append(
@@ -138,8 +139,8 @@ def missing_outcome_hint(coding: TargetCoding, codes: AnyArray) -> str | None:
     if len(found) > 1:
         what = f"Classes {shown} look like missing outcomes"
     return (
-        f"{what}. If so, models should not learn to predict it: leave such rows out, or empty these cells and call "
-        "cashmere fit with --drop-missing-target."
+        f"{what}. If so, models should not learn to predict it: leave such rows out "
+        f"({missing_target_option(texts[found[0]])})."
     )
 
 
@@ -293,8 +294,8 @@ def values_hint(values: AnyArray) -> str | None:
     if codes := placeholder_numbers(values[:ROWS_OF_HINT]):
         shown = " and ".join(f"{number} in {counted(count, 'row')}" for number, count in codes.items())
         return (
-            f"The target holds {shown}, unlike all other values. Where this stands for missing values, leave the cells "
-            "empty: --drop-missing-target then leaves out these rows."
+            f"The target holds {shown}, unlike all other values. Where this stands for missing values, leave out these "
+            f"rows ({missing_target_option(next(iter(codes)))})."
         )
     if float32_offset(values) == 0:
         return None
