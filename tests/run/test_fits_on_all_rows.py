@@ -158,6 +158,21 @@ def test_rows_in_time(tmp_path):
 
 
 @pytest.mark.long
+def test_they_predict_alone_under_a_limit_of_the_latency(tmp_path):
+    fitted(tmp_path / "run", max_latency="10s")
+    predictor = Predictor.load(tmp_path / "run")
+    assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(3, 4)}
+
+
+def test_they_predict_alone_in_models_that_do_not_say_how_they_predict(refitted, tmp_path):
+    shutil.copytree(refitted[0] / "model", folder := tmp_path / "model")
+    manifest = read_manifest(folder)
+    del manifest["refits_alone"]
+    predictor = Predictor.from_manifest(folder, manifest)
+    assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(3, 4)}
+
+
+@pytest.mark.long
 def test_regression(tmp_path):
     y = X.select_dtypes("number").iloc[:, 0].fillna(0)
     features = X.drop(columns=y.name)

@@ -97,6 +97,7 @@ class _Manifest(TypedDict):
     folds: NotRequired[Annotated[int, Meta(ge=1)]]
     newest_fold_only: NotRequired[bool]
     refitted: NotRequired[bool]
+    refits_alone: NotRequired[bool]
     versions: NotRequired[dict[str, str]]
     checksum: ShortText
 
@@ -116,6 +117,7 @@ def save_model(
     n_folds: int | None = None,
     newest_fold_only: bool = False,
     refitted: bool = False,
+    refits_alone: bool = False,
     sign: bool = True,
 ) -> None:
     """Write a model folder, which at every instant holds a complete model, the old or the new one.
@@ -133,6 +135,8 @@ def save_model(
         See `cashmere.model.predictor.Predictor`.
     refitted : bool
         Whether encoders and models after those of the folds have learned from all rows.
+    refits_alone : bool
+        See `cashmere.model.predictor.Predictor`.
     sign : bool
         Whether this machine vouches for the members. If there is no key and none can be made, the model stays unsigned.
     """
@@ -164,6 +168,7 @@ def save_model(
         ],
         "newest_fold_only": newest_fold_only,
         "refitted": refitted,
+        "refits_alone": refits_alone,
         "versions": versions(),
     }
     if n_folds is not None:

@@ -84,6 +84,8 @@ class Predictor:
     first_refit : int or None
         Position, among encoders and models, of the first that has learned from all rows: the number of folds. None if
         there are none.
+    refits_alone : bool
+        Whether members that have models of all rows predict with these alone.
     unseen_ : dict of str to int
         Categories by column that training had not, counted in the latest table of any thread.
     """
@@ -99,6 +101,7 @@ class Predictor:
     conformal: ConformalScores | None = None
     newest_fold_only: bool = False
     first_refit: int | None = None
+    refits_alone: bool = False
     unseen_: dict[str, int] = field(default_factory=dict)
     _threads: int = 0
 
@@ -284,8 +287,7 @@ class Predictor:
         """Return the models that a member averages, by the position of their encoders in `encoders`.
 
         Those that have learned from all rows together count twice as much as those of the folds together, which have
-        seen fewer rows, but are more. In time, the newest model alone predicts, or, if there are some, those of all
-        rows.
+        seen fewer rows, but are more.
 
         Parameters
         ----------
@@ -297,9 +299,9 @@ class Predictor:
         models = dict(enumerate(self.models[number]))
         folds = {k: model for k, model in models.items() if not self.has_learned_from_all_rows(k)}
         fits = {} if of_folds else {k: model for k, model in models.items() if k not in folds}
-        if not self.newest_fold_only:
-            return folds | fits
-        return fits or {max(folds): folds[max(folds)]}
+        if fits and self.refits_alone:
+            return fits
+        return ({max(folds): folds[max(folds)]} if self.newest_fold_only else folds) | fits
 
     def has_learned_from_all_rows(self, position: int) -> bool:
         """Return whether the models at a position have learned from all rows."""
@@ -541,6 +543,7 @@ class Predictor:
                 conformal=conformal,
                 newest_fold_only=newest_fold_only,
                 first_refit=n_folds if refitted else None,
+                refits_alone=manifest.get("refits_alone", refitted),
             )
         except MissingLibraryError as error:
             version = version_in(manifest.get("versions", {}), error.library)

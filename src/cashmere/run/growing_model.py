@@ -221,6 +221,7 @@ class GrowingModel:
             encoders=self._encoders_of_members(),
             n_folds=len(self._run.splits),
             refitted=self._is_refitted,
+            refits_alone=self._run.refits_alone,
             newest_fold_only=self._newest_fold_only,
             ensemble=self.builder.ensemble,
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
@@ -298,6 +299,7 @@ class GrowingModel:
             conformal=self.builder.conformal_scores(history),
             newest_fold_only=self._newest_fold_only,
             first_refit=self._run.first_refit if self._is_refitted else None,
+            refits_alone=self._run.refits_alone,
         )
 
     @property

@@ -130,6 +130,7 @@ class Latencies:
             models={number: self._members.load(number)},
             newest_fold_only=is_in_time(self._run.rows.structure),
             first_refit=self._run.first_refit,
+            refits_alone=self._run.refits_alone,
         )
         if form not in self._seconds:
             asked = [encoders[k][self._forms[number]] for k in predictor.averaged_models(number)]

@@ -98,7 +98,6 @@ class MeasuredTrials:
     def with_one_model(self, run: RunDirectory, members: Members) -> Self:
         """Return the trials as if each had one model fitted on all rows, instead of one for each fold."""
         n_folds, refitted = len(run.splits), run.first_refit is not None
-        in_time = is_in_time(run.rows.structure)
 
         def kept(number: int) -> list[int]:
             """Return the training rows of each model in the file of a trial."""
@@ -108,7 +107,9 @@ class MeasuredTrials:
         def asked(number: int) -> list[int]:
             """Return the training rows of each model that predicts."""
             trained = kept(number)
-            return trained if not in_time else trained[n_folds:] or trained[-1:]
+            if run.refits_alone and len(trained) > n_folds and refitted:
+                return trained[n_folds:]
+            return trained[-1:] if is_in_time(run.rows.structure) else trained
 
         def one(cost: Cost, models: Callable[[int], list[int]]) -> Cost:
             """Return the cost with one model on all rows instead of these."""

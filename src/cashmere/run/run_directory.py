@@ -551,6 +551,14 @@ class RunDirectory:
             refit = repeats in ("auto", 0) and not has_repeats
         return len(self.splits) if refit else None
 
+    @property
+    def refits_alone(self) -> bool:
+        """Whether members that have models of all rows do without those of the folds.
+
+        They do in time, as these have not seen the newest rows, and where a prediction must be fast.
+        """
+        return is_in_time(self.rows.structure) or self.settings.max_latency is not None
+
     def validation_pool(self) -> ValidationPool:
         """Return the validation rows that ensembles are selected on; always the same."""
         rows = self.rows
