@@ -39,6 +39,13 @@ def parts() -> Iterator[Statement | Body]:
         text="Two fits of each member after the search lower it on {better} of {n} tables (p = {p:.4f})",
         values={**gain(), "p": signed_rank_test(found[TWO_FITS].to_numpy())[0]},
     )
+    yield Statement(
+        text="Beside the models of the folds, one fit lowers the loss by {beside:.1f} % on average, alone by {alone:.1f} %",
+        values={
+            "beside": -100 * float(np.expm1(found[ONE_FIT].mean())),
+            "alone": -100 * float(np.expm1(found[ONE_ALONE].mean())),
+        },
+    )
     in_time, is_enough = found[IN_TIME], trials["trials"] >= LEAST_TRIALS
     yield Statement(
         text="After at least {least} trials, it is lower on {better} of {n} tables (p = {p:.4f}), by {mean:.1f} % on "

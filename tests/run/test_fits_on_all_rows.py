@@ -270,17 +270,20 @@ def test_models_that_are_worse_than_those_of_the_folds_are_dropped(refitted, tmp
     assert len(splits_of(folder)) == n_kept
 
 
+class Known:
+    """Members that this machine has trained; adding a fit to them takes 3 seconds."""
+
+    def is_own(self, number):
+        return True
+
+    def splits(self, number):
+        return 1
+
+    def adding_seconds(self, number):
+        return 3.0
+
+
 def test_time_is_reserved_for_a_share_of_the_trials(refitted, tmp_path):
-    class Known:
-        def is_own(self, number):
-            return True
-
-        def splits(self, number):
-            return 1
-
-        def adding_seconds(self, number):
-            return 3.0
-
     history = refitted[1].study_.history
     number = history.successes[0].trial.number
     table = pd.concat([FRAME] * 5, ignore_index=True).head(1001)
@@ -292,6 +295,13 @@ def test_time_is_reserved_for_a_share_of_the_trials(refitted, tmp_path):
         found = repeats.reserved_seconds(enough, {number: 1.0})
     # A fit on all rows takes a quarter of a trial that fits five folds; there are two workers.
     assert found == pytest.approx(2.0 + (history[number].duration_seconds / 4 + 3.0) / 2, rel=0.02)
+
+
+def test_in_time_it_is_reserved_after_any_number_of_trials(refitted, tmp_path):
+    history, structure = refitted[1].study_.history, RowStructure(kind=StructureKind.TIME, codes=np.arange(len(X)))
+    with RunDirectory.create(tmp_path / "run", X, Y, RunSettings(), structure=structure) as run:
+        repeats = Repeats(run, Budget(seconds=1e6), members=Known(), encoders=[])
+        assert repeats.reserved_seconds(history, {history.successes[0].trial.number: 1.0}) > 3.0
 
 
 def test_a_model_that_hides_its_fits_is_refused(refitted, tmp_path):

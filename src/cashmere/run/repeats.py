@@ -13,6 +13,7 @@ import numpy as np
 from cashmere.data.fold import Fold, validation_rows
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
+from cashmere.data.row_structure import is_in_time
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.model.files import Encoders
 from cashmere.protocols import Executor
@@ -146,7 +147,8 @@ class Repeats:
         """Return how many seconds the search should leave for repeats; 0 without a time budget, or with few trials."""
         if self._budget is None or self._budget.seconds is None:
             return 0.0
-        if self.on_all_rows and self._run.settings.refit is not True and len(history) < LEAST_TRIALS:
+        is_urgent = self._run.settings.refit is True or is_in_time(self._run.rows.structure)
+        if self.on_all_rows and not is_urgent and len(history) < LEAST_TRIALS:
             return 0.0
         waiting = self._waiting(history, weights)
         if self.on_all_rows:  # second fits use what is left of the time
