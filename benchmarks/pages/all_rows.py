@@ -40,7 +40,8 @@ def parts() -> Iterator[Statement | Body]:
         values={**gain(), "p": signed_rank_test(found[TWO_FITS].to_numpy())[0]},
     )
     yield Statement(
-        text="Beside the models of the folds, one fit lowers the loss by {beside:.1f} % on average, alone by {alone:.1f} %",
+        text="Beside the models of the folds, one fit lowers the loss by {beside:.1f} % on average, alone by "
+        "{alone:.1f} %",
         values={
             "beside": -100 * float(np.expm1(found[ONE_FIT].mean())),
             "alone": -100 * float(np.expm1(found[ONE_ALONE].mean())),
