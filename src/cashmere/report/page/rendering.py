@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cashmere.analysis.summary import MEDIAN_WINDOW
 from cashmere.base.files import reason, remove_leftovers, write_atomically
@@ -25,6 +26,9 @@ from cashmere.report.summary.data import CLASSES_SHOWN
 from cashmere.report.summary.diagnostics import CLASSES_WITH_CURVES
 from cashmere.report.summary.run import summarise_run
 from cashmere.storage.remote_run import local_run
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 LEADERBOARD_LENGTH = 20
 """Rows of the leaderboard that the page shows."""
@@ -80,27 +84,10 @@ def render_report(summary: Mapping[str, Any]) -> str:
     str
         One HTML document without scripts or external references; all content is escaped.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup, escape
+    from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("cashmere.report.page", "template"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        breakable=lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
-        score=format_number,
-        seconds=format_seconds,
-        bytes=format_bytes,
-        count=format_count,
-        percent=format_percent,
-        points="{:.2g}".format,
-    )
     largest = max((m["weight"] or 0.0 for m in summary["ensemble"]["members"]), default=0.0) or 1.0
-    return environment.get_template("report.html").render(
+    return _template().render(
         **summary,
         charts=[Markup(svg) for svg in progress_charts(summary)],
         diagnostic_charts=[Markup(svg) for svg in diagnostic_charts(summary)],
@@ -129,3 +116,28 @@ def render_report(summary: Mapping[str, Any]) -> str:
         classes_with_curves=CLASSES_WITH_CURVES,
         trials_named=_TRIALS_NAMED,
     )
+
+
+@functools.cache
+def _template() -> Template:
+    """Return the template of the page; a process compiles it once, which takes as long as filling it."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    environment = Environment(
+        loader=PackageLoader("cashmere.report.page", "template"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        breakable=lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
+        score=format_number,
+        seconds=format_seconds,
+        bytes=format_bytes,
+        count=format_count,
+        percent=format_percent,
+        points="{:.2g}".format,
+    )
+    return environment.get_template("report.html")
