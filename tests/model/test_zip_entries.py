@@ -33,6 +33,15 @@ def test_what_is_packed_comes_back():
     assert entries(unpacked(found)) == ENTRIES
 
 
+def test_entries_that_deflation_would_hardly_shrink_are_not_packed():
+    weights = np.random.default_rng(0).normal(size=50_000).astype(np.float32)
+    given = {SCHEMA: b"{}", "1.npy": weights.tobytes(), "2.npy": np.round(weights, 1).tobytes()}
+    with zipfile.ZipFile(io.BytesIO(packed(given))) as file:
+        methods = {info.filename: info.compress_type for info in file.infolist()}
+    assert methods == {SCHEMA: zipfile.ZIP_STORED, "1.npy": zipfile.ZIP_STORED, "2.npy": zipfile.ZIP_DEFLATED}
+    assert entries(unpacked(packed(given))) == given
+
+
 def test_small_entries_are_not_packed():
     with zipfile.ZipFile(io.BytesIO(packed(ENTRIES))) as file:
         methods = {info.filename: info.compress_type for info in file.infolist()}
