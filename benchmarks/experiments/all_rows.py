@@ -45,7 +45,7 @@ from cashmere.data.fold import Fold
 from cashmere.data.prepared import prepare_folds
 from cashmere.evaluation.metrics import default_metric
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
-from cashmere.model.predictor import SHARE_OF_ALL_ROWS
+from cashmere.model.predictor import SHARE_OF_REFITS
 from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.run.repeats import LARGEST_SHARE
 
@@ -208,7 +208,7 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
             weights = ensemble.weights
             of_folds = {fit.number: np.asarray(fit.test, dtype=np.float64) for fit in members}
             if way not in (ONE_ALONE, TWO_ALONE):
-                share = SHARE_OF_ALL_ROWS
+                share = SHARE_OF_REFITS
                 of_all = {number: (1 - share) * of_folds[number] + share * each for number, each in of_all.items()}
             predicted = np.asarray(sum(weights[n] * each for n, each in (of_folds | of_all).items()))
             if ensemble.calibration is not None:

@@ -112,7 +112,10 @@ DropMissingTarget = Annotated[bool, typer.Option("--drop-missing-target", help="
 
 MissingTarget = Annotated[
     list[str] | None,
-    typer.Option(metavar="VALUE", help="Value of the target that stands for none; rows with it are left out; repeat."),
+    typer.Option(
+        metavar="VALUE",
+        help="Value of the target that stands for none, such as unknown: leave out its rows; repeatable.",
+    ),
 ]
 
 SampleWeight = Annotated[

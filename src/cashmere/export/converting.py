@@ -19,7 +19,7 @@ from cashmere.export import boosters, learners, steps
 from cashmere.export.columns import coded_columns, encoded
 from cashmere.export.graph import Graph, Value
 from cashmere.model.fold_model import FoldModel
-from cashmere.model.predictor import SHARE_OF_ALL_ROWS, Predictor
+from cashmere.model.predictor import SHARE_OF_REFITS, Predictor
 
 Converter = Callable[[Graph, Any, Value], Value]
 
@@ -104,14 +104,14 @@ def convert(predictor: Predictor) -> ModelProto:
                 matrices[key] = encoded(graph, predictor.encoders[k][model.encoding], columns)
             try:
                 part = _fold_model(graph, model, matrices[key])
-                parts.setdefault(predictor.has_learned_from_all_rows(k), []).append(part)
+                parts.setdefault(predictor.is_refit(k), []).append(part)
             except ConversionError as error:
                 reasons[member_name(predictor, number)] = "; ".join(error.reasons.values())
                 break
         else:
-            means = {of_all_rows: _mean(graph, each) for of_all_rows, each in parts.items()}
+            means = {refit: _mean(graph, each) for refit, each in parts.items()}
             if len(means) == 2:
-                members[number] = means[False] * (1 - SHARE_OF_ALL_ROWS) + means[True] * SHARE_OF_ALL_ROWS
+                members[number] = means[False] * (1 - SHARE_OF_REFITS) + means[True] * SHARE_OF_REFITS
             else:
                 (members[number],) = means.values()
     if reasons:

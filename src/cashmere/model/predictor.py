@@ -46,8 +46,8 @@ from cashmere.model.signature import read_signature
 _changing_threads = threading.Lock()
 """Held while the threads of learners are set; one for all models, as those with a lock could not be pickled."""
 
-SHARE_OF_ALL_ROWS = 2 / 3
-"""What models of all rows count for in a member that also has models of folds; see `Predictor.averaged_models`."""
+SHARE_OF_REFITS = 2 / 3
+"""What models of all rows count for in a member that averages them and models of folds."""
 
 _CHUNK_ROWS = 20_000
 """Rows encoded and predicted at a time, so that intermediate arrays stay small."""
@@ -297,13 +297,13 @@ class Predictor:
             Whether to leave out those that have learned from all rows.
         """
         models = dict(enumerate(self.models[number]))
-        folds = {k: model for k, model in models.items() if not self.has_learned_from_all_rows(k)}
+        folds = {k: model for k, model in models.items() if not self.is_refit(k)}
         fits = {} if of_folds else {k: model for k, model in models.items() if k not in folds}
         if fits and self.refits_alone:
             return fits
         return ({max(folds): folds[max(folds)]} if self.newest_fold_only else folds) | fits
 
-    def has_learned_from_all_rows(self, position: int) -> bool:
+    def is_refit(self, position: int) -> bool:
         """Return whether the models at a position have learned from all rows."""
         return self.first_refit is not None and position >= self.first_refit
 
@@ -379,7 +379,7 @@ class Predictor:
         outputs = []
         with one_openmp_thread() if self._threads == 1 else contextlib.nullcontext():
             for number in self.ensemble.members:
-                parts: dict[bool, list[NDArray[np.float32]]] = {}  # by whether they have learned from all rows
+                parts: dict[bool, list[NDArray[np.float32]]] = {}  # by `is_refit`
                 for k, model in models[number].items():
                     key, encoder = (k, model.encoding), self.encoders[k][model.encoding]
                     if k not in of_texts:  # they are the same in all forms, and slow
@@ -387,10 +387,10 @@ class Predictor:
                     if key not in prepared:
                         prepared[key] = encoder.transform_values(coded.values, of_texts[k])
                     part = predict_in_threads(model, prepared[key], n_threads=self._threads)
-                    parts.setdefault(self.has_learned_from_all_rows(k), []).append(part)
-                means = {of_all_rows: _mean(each) for of_all_rows, each in parts.items()}
+                    parts.setdefault(self.is_refit(k), []).append(part)
+                means = {refit: _mean(each) for refit, each in parts.items()}
                 if len(means) == 2:
-                    share = np.float32(SHARE_OF_ALL_ROWS)
+                    share = np.float32(SHARE_OF_REFITS)
                     outputs.append(means[False] * (1 - share) + means[True] * share)
                 else:
                     outputs += means.values()
