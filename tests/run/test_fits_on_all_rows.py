@@ -158,6 +158,19 @@ def test_rows_in_time(tmp_path):
 
 
 @pytest.mark.long
+def test_intervals_in_time_are_around_the_predictions_of_the_fits(tmp_path):
+    numbers = X.select_dtypes("number").fillna(0)
+    table, y = numbers.iloc[:, 1:], numbers.iloc[:, 0]
+    settings = {"budget": "2trials", "isolation": "none", "resampling": "3fold"}
+    model = AutoRegressor(refit=True, run_directory=tmp_path / "run", **settings).fit(table, y, time=np.arange(len(y)))
+    predictor = Predictor.load(tmp_path / "run")
+    assert {tuple(predictor.averaged_models(n)) for n in predictor.models} == {(3, 4)}
+    low, high = model.predict_interval(table[:20], 0.8).T
+    predicted = model.predict(table[:20])
+    assert ((low <= predicted) & (predicted <= high)).all()
+
+
+@pytest.mark.long
 def test_they_predict_alone_under_a_limit_of_the_latency(tmp_path):
     fitted(tmp_path / "run", max_latency="10s")
     predictor = Predictor.load(tmp_path / "run")

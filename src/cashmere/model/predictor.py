@@ -272,9 +272,13 @@ class Predictor:
         return np.concatenate([self._predict_chunk(chunk, models) for chunk in _chunks(coded)])
 
     def _of_folds(self, frame: pd.DataFrame) -> Iterator[list[Float64]]:
-        """Yield, chunk by chunk, the predictions of the models of each fold that has its own scores."""
+        """Yield, chunk by chunk, the predictions of the models of each fold that has its own scores.
+
+        In time, where nothing is guaranteed anyway, these are the predictions of the ensemble: the newest fold may lag
+        behind it.
+        """
         assert self.conformal is not None
-        models, n_folds = self._ready_models(len(frame), of_folds=True), len(self.conformal.folds)
+        models, n_folds = self._ready_models(len(frame), of_folds=not self.newest_fold_only), len(self.conformal.folds)
         for chunk in _chunks(self._coded(frame)):
             if n_folds == 1:
                 outputs = [self._predict_chunk(chunk, models)]
