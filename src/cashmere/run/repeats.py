@@ -29,7 +29,7 @@ _MOST = 2
 LARGEST_SHARE = 0.2
 """Largest share of a time budget for them."""
 
-LEAST_TRIALS = 15
+LEAST_TRIALS = 10
 """With fewer trials, time is worth more for the search, which may not have tried all first configurations yet, than for
 fits on all rows."""
 
