@@ -12,7 +12,7 @@ chosen among its trials, and judged on the rows held out, in several ways:
   folds predict.
 - *a fifth*: the search ends earlier by a fifth of the time, which goes to two fits of its members.
 - *in time*: as runs do it, the search ends when the time left is needed for one fit of each member, or a fifth of the
-  time is left. What one fit of each leaves of it goes to second fits. (Runs do so only after ten trials.)
+  time is left. What one fit of each leaves of it goes to second fits. (Runs do so only after eight trials.)
 
 Members with the largest weights are fitted first, and all of them once before any is fitted twice. Those for which the
 time does not suffice keep the models of their folds. Only *a fifth* and *in time* take no longer than *folds*.

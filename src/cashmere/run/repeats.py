@@ -29,9 +29,10 @@ _MOST = 2
 LARGEST_SHARE = 0.2
 """Largest share of a time budget for them."""
 
-LEAST_TRIALS = 10
-"""With fewer trials, time is worth more for the search, which may not have tried all first configurations yet, than for
-fits on all rows."""
+LEAST_TRIALS = 8
+"""With fewer finished trials, time is worth more for the search, which may not have tried all first configurations yet,
+than for fits on all rows. On tables where fits paid, 10 trials or more had finished when the fits began, but those that
+are running must know of the time for fits when they begin."""
 
 _COMPARED_ROWS = 2000
 """Maximum number of rows on which a model of all rows is compared with those of the folds."""
