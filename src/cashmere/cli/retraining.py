@@ -56,8 +56,8 @@ def retrain(
             expect_trials(workers)
         from pandas.api.types import is_numeric_dtype
 
-        from cashmere.data.reading import as_categories, read_table, take_column
-        from cashmere.data.target import rows_with_target, with_missing
+        from cashmere.cli.targets import take_target
+        from cashmere.data.reading import as_categories, read_table
         from cashmere.records.budget import Budget, Deadline
         from cashmere.run.preparation_time import reading_check
         from cashmere.run.retraining import EarlierRun, retrain_run
@@ -68,12 +68,14 @@ def retrain(
         earlier = EarlierRun.read(folder, searches=budget is not None)
         frame = read_table(table, check=reading_check(clock))
         as_categories(table, frame, [n for n in earlier.categorical if n in frame and is_numeric_dtype(frame[n])])
-        y: Any = take_column(frame, earlier.settings.target_name, "target")
-        if missing_target:
-            y = with_missing(y, missing_target)[0]
-        if drop_missing_target or missing_target:
-            frame, y, n_missing = rows_with_target(frame, y)
-            say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
+        frame, y = take_target(
+            frame,
+            earlier.settings.target_name,
+            missing=missing_target,
+            drop_missing=drop_missing_target,
+            must_occur=False,
+            quiet=quiet,
+        )
         weights = earlier.weights_in(frame) if sample_weight is None else sample_weight
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
         if unknown := earlier.unknown_in(frame, weights=weights):

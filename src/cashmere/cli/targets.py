@@ -19,6 +19,7 @@ def take_target(
     *,
     missing: Sequence[str] | None,
     drop_missing: bool = False,
+    must_occur: bool = True,
     quiet: bool = False,
 ) -> tuple[pd.DataFrame, Any]:
     """Remove the target from a table, and rows without one where an option asks for it.
@@ -33,6 +34,8 @@ def take_target(
         Values that stand for none (``--missing-target``); rows with them are left out, as are those with a gap.
     drop_missing : bool
         Whether rows with a gap are left out in any case (``--drop-missing-target``).
+    must_occur : bool
+        Whether a value that the target does not hold is an error.
     quiet : bool
         Whether not to say how many.
 
@@ -46,7 +49,7 @@ def take_target(
     UnknownNameError, DataError
         As `take_column`; also if no row has a target.
     InvalidParameterError
-        If the target does not hold one of the values.
+        If the target does not hold one of the values, unless it need not.
     """
     from cashmere.data.reading import take_column
     from cashmere.data.target import rows_with_target, with_missing
@@ -54,7 +57,7 @@ def take_target(
     y: Any = take_column(frame, name, "target")
     if missing:
         y, unknown = with_missing(y, missing)
-        if unknown:
+        if unknown and must_occur:
             advice = "Write it as in the table."
             raise InvalidParameterError("missing_target", unknown[0], f"a value of the target {name!r}", advice)
     if missing or drop_missing:

@@ -197,6 +197,21 @@ def with_missing(y: pd.Series[Any], values: Collection[str]) -> tuple[pd.Series[
     return rest, unknown
 
 
+def notation_of_target(labels: AnyArray) -> tuple[str, str, str] | None:
+    """Return what the texts of a target hold, what to do, and an example, as `other_notation` does for columns.
+
+    Examples
+    --------
+    >>> notation_of_target(np.array([*map(str, range(40)), "sold"], dtype=object))
+    ('numbers and a few other texts', 'leave out their rows (with --missing-target sold)', 'sold')
+    """
+    notation = other_notation(pd.Series(labels, dtype=object))
+    if notation is not None and notation[0] == WITH_OTHERS:
+        what, _, example = notation
+        return what, f"leave out their rows ({missing_target_option(example)})", example
+    return notation
+
+
 def missing_target_option(value: object) -> str:
     """Return how commands are told that a value of the target stands for none, for a message.
 
@@ -449,10 +464,8 @@ class TargetCoding:
                 )
             return np.asarray(values[codes])
         if target.dtype.kind not in "biuf":
-            notation = other_notation(pd.Series(target, dtype=object))
-            if notation is not None:
+            if (notation := notation_of_target(target)) is not None:
                 what, remedy, example = notation
-                remedy = f"leave out their rows ({missing_target_option(example)})" if what == WITH_OTHERS else remedy
                 raise DataError(
                     f"A regression target must hold plain numbers, but it holds {what}, such as {example!r}: {remedy}."
                 )

@@ -10,10 +10,15 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray
 from cashmere.base.text import counted, first_of, shown_spellings
 from cashmere.data.inference import float32_offset
-from cashmere.data.kind_hints import WITH_OTHERS, other_notation
 from cashmere.data.labels import label_text
 from cashmere.data.placeholders import ROWS_OF_HINT, placeholder_numbers
-from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding, amounts_of, missing_target_option
+from cashmere.data.target import (
+    MAX_NUMBER_CLASSES,
+    TargetCoding,
+    amounts_of,
+    missing_target_option,
+    notation_of_target,
+)
 
 _NAMED = 3
 _CLASSES_NAMED = 5
@@ -82,12 +87,11 @@ def target_hint(coding: TargetCoding) -> str | None:
         return None
     sentences = []
     if len(coding.classes) > MAX_NUMBER_CLASSES:
-        notation = other_notation(pd.Series(coding.classes, dtype=object))
-        if notation is not None:
+        labels = np.array(coding.classes, dtype=object)
+        if (notation := notation_of_target(labels)) is not None:
             what, remedy, example = notation
-            remedy = f"leave out their rows ({missing_target_option(example)})" if what == WITH_OTHERS else remedy
             sentences.append(f"The target holds {what}, such as {example!r}, which are read as classes: {remedy}.")
-        amounts, others = amounts_of(np.array(coding.classes, dtype=object))
+        amounts, others = amounts_of(labels)
         if amounts is not None and others:
             sentences.append(
                 f"The target holds amounts such as {amounts.example}, but also {others[0]!r}. All are read as classes: "
