@@ -240,15 +240,14 @@ class Ordered(InProcessExecutor):
         return super().submit(objective, trial)
 
 
-def fit_again(folder, history, weights, executor):
+def fit_again(folder, choices, executor, n_busy=lambda: 0):
     with RunDirectory.open(folder) as run:
         run.store.set_fact("splits", {})
         members = Members(run.store, None, pace=Pace())
         Repeats(run, Budget(seconds=1e6), members, Predictor.load(folder).encoders[:3]).fit(
-            history,
-            weights,
+            lambda: next(choices, None),
             executor,
-            n_busy=lambda: 0,
+            n_busy=n_busy,
             seconds_left=lambda: 1e6,
             stop=lambda: False,
             on_tick=lambda: None,
@@ -259,9 +258,21 @@ def test_all_members_are_fitted_once_before_any_is_fitted_twice(refitted, tmp_pa
     shutil.copytree(refitted[0], folder := tmp_path / "run")
     first, second = refitted[1].study_.history.successes[:2]
     weights, executor = {first.trial.number: 0.4, second.trial.number: 0.6}, Ordered()
-    fit_again(folder, refitted[1].study_.history, weights, executor)
+    fit_again(folder, iter([(refitted[1].study_.history, weights)]), executor)
     assert executor.fitted == 2 * [second.trial.number, first.trial.number]
     assert {number: fact["count"] for number, fact in splits_of(folder).items()} == {str(n): 3 for n in weights}
+
+
+def test_members_from_trials_that_end_meanwhile_are_fitted_too(refitted, tmp_path):
+    shutil.copytree(refitted[0], folder := tmp_path / "run")
+    history = refitted[1].study_.history
+    first, second = (o.trial.number for o in history.successes[:2])
+    late, executor = [(history, {first: 1.0}), None, (history, {first: 0.3, second: 0.7})], Ordered()
+    executor.n_workers = 2
+    choices = (late.pop(0) for _ in range(len(late)))
+    fit_again(folder, choices, executor, n_busy=lambda: min(1, len(late)))
+    assert executor.fitted == [first, second, first, second]
+    assert {number: fact["count"] for number, fact in splits_of(folder).items()} == {str(first): 3, str(second): 3}
 
 
 class Unsound(InProcessExecutor):
@@ -279,7 +290,7 @@ class Unsound(InProcessExecutor):
 def test_models_that_are_worse_than_those_of_the_folds_are_dropped(refitted, tmp_path, executor, n_kept):
     folder, member = tmp_path / "run", int(refitted[1].ensemble_["trial"].max())
     shutil.copytree(refitted[0], folder)
-    fit_again(folder, refitted[1].study_.history, {member: 1.0}, executor())
+    fit_again(folder, iter([(refitted[1].study_.history, {member: 1.0})]), executor())
     assert len(splits_of(folder)) == n_kept
 
 

@@ -885,6 +885,60 @@ def test_results_behind_a_trial_that_had_none_at_the_end_count(tmp_path):
     assert study.ask().number == 3
 
 
+def search_with_late_trials(study):
+    """Search until two trials are running, another has ended behind them, and two are waiting."""
+    executor = Waiting(5)
+    executor.end(2, 0.5)
+    n_ticks = iter(range(100))
+    study.optimize(bowl, None, executor=executor, stop=lambda: next(n_ticks) > 8)
+    for number in (0, 1):
+        executor.futures[number].set_running_or_notify_cancel()
+    study.cancel_waiting()
+    return executor
+
+
+def test_trials_that_end_after_the_search_count_at_once(tmp_path):
+    with RunStore(tmp_path / "run") as store:
+        study = Study(SPACE, "random", seed=1, lookahead=4, store=store, plan=WorkBudget(worker_seconds=100.0))
+        executor = search_with_late_trials(study)
+        assert not study.take_late(lambda: 100.0)
+        executor.end(1, 0.4)
+        assert study.take_late(lambda: 100.0)
+        assert not study.take_late(lambda: 100.0)
+        expected = [(1, 0.4), (2, 0.5)]
+        assert [(o.trial.number, o.loss) for o in study.history] == expected
+        assert study.n_running == 1
+        executor.futures[0].set_result(Outcome(status=TrialStatus.ABORTED))
+        study.keep_unfinished()
+        assert [(o.trial.number, o.loss) for o in study.history] == [(0, None), *expected]
+    rows = RunStore(tmp_path / "run", read_only=True).rows()
+    assert [(row["number"], row["status"]) for row in rows] == [(0, "timeout"), (1, "success"), (2, "success")]
+
+
+def test_trials_that_end_too_late_to_be_stored_are_decided_again():
+    study = Study(SPACE, "random", seed=1, lookahead=4, plan=WorkBudget(worker_seconds=100.0))
+    executor = search_with_late_trials(study)
+    study.count_stored()
+    executor.end(0, 0.4)
+    assert not study.take_late(lambda: 0.0)
+    executor.futures[1].set_result(Outcome(status=TrialStatus.ABORTED))
+    study.keep_unfinished()
+    assert [o.status.value for o in study.history] == ["timeout", "timeout", "success"]
+    assert study.ask().number == 3
+
+
+def test_in_the_order_of_trials_those_that_end_after_the_search_run_again():
+    study = Study(SPACE, "random", seed=1, lookahead=4, plan=WorkBudget(trials=9))
+    executor = Waiting(5)
+    n_ticks = iter(range(100))
+    study.optimize(bowl, None, executor=executor, stop=lambda: next(n_ticks) > 8)
+    executor.end(0, 0.4)
+    assert not study.take_late(lambda: 100.0)
+    study.keep_unfinished()
+    assert len(study.history) == 0
+    assert study.ask().number == 0
+
+
 @pytest.mark.parametrize("plan", [WorkBudget(worker_seconds=100.0), WorkBudget(trials=9)], ids=["time", "trials"])
 def test_stored_results_count_although_an_earlier_trial_was_killed(plan, tmp_path):
     with RunStore(tmp_path / "run") as store:

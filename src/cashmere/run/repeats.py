@@ -51,6 +51,9 @@ still end in time begins: hardly anything else could use the last seconds."""
 
 _POLL_SECONDS = 0.05
 
+Choice = tuple[History, Mapping[int, float]]
+"""All trials, and the weight of each member of the ensemble chosen from them."""
+
 
 class Repeats:
     """Fits the members of an ensemble again on other splits or on all rows, and adds the models of these to them.
@@ -175,8 +178,7 @@ class Repeats:
 
     def fit(
         self,
-        history: History,
-        weights: Mapping[int, float],
+        choice: Callable[[], Choice | None],
         executor: Executor,
         *,
         n_busy: Callable[[], int],
@@ -190,10 +192,9 @@ class Repeats:
 
         Parameters
         ----------
-        history : History
-            All trials.
-        weights : mapping
-            Weight of each member by trial number.
+        choice : callable
+            Returns all trials and the weight of each member by trial number; None if they have not changed. Called
+            about twenty times a second.
         executor : Executor
             Fits them.
         n_busy : callable
@@ -205,22 +206,28 @@ class Repeats:
         on_tick : callable
             Called about twenty times a second.
         """
-        waiting = list(self._waiting(history, weights))
         if 1 not in self._encoders and _MARGIN * self._preparing_seconds > seconds_left():
             return
+        waiting: list[tuple[int, Observation]] = []
+        begun: set[tuple[int, int]] = set()
         running: dict[Future[Outcome], Observation] = {}
         ended: list[tuple[Observation, Outcome]] = []
         while seconds_left() > 0 and not stop():
+            can_change = n_busy() > 0
+            if (latest := choice()) is not None:
+                waiting = [each for each in self._waiting(*latest) if (each[0], each[1].trial.number) not in begun]
             while len(running) + n_busy() < executor.n_workers:
+                in_work = {each.trial.number for each in (*running.values(), *(each for each, _ in ended))}
                 ready = {
                     position: self._expected_seconds(member) + self._members.adding_seconds(member.trial.number)
                     for position, (split, member) in enumerate(waiting)
                     if self._members.splits(member.trial.number) == split  # splits of one member are added in order
-                    and not any(member is each for each in (*running.values(), *(each for each, _ in ended)))
+                    and member.trial.number not in in_work
                 }
                 if (position := next_in_time(ready, seconds_left())) is None:
                     break
                 split, member = waiting.pop(position)
+                begun.add((split, member.trial.number))
                 self._encoders_of(split)
                 objective = self._objective(split, member, getattr(executor, "n_threads", 1))
                 running[executor.submit(objective, self._trial(split, member))] = member
@@ -229,7 +236,7 @@ class Repeats:
                 if seconds_left() >= self._members.adding_seconds(member.trial.number):
                     self._keep(member, outcome)
             elif not running:
-                if not n_busy():
+                if not can_change:
                     break
                 time.sleep(_POLL_SECONDS)
             done, _ = wait(running, timeout=0 if ended else _POLL_SECONDS, return_when=FIRST_COMPLETED)

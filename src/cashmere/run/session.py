@@ -25,6 +25,7 @@ from cashmere.run.finished import FinishedRun, StopReason
 from cashmere.run.measured_report import MeasuredReport
 from cashmere.run.preparation import prepare
 from cashmere.run.progress import Progress, Silence, Status, searching
+from cashmere.run.repeats import Choice
 from cashmere.run.reserved_time import ReservedTime
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.trial_tables import failures_table
@@ -169,16 +170,30 @@ class Session:
         return StopReason.TIME
 
     def _repeat(self, stop: Callable[[], bool]) -> None:
-        """Fit the members of the ensemble on other splits, if requested, as long as time is left."""
-        history = self.study.history
-        if self.model.repeats.most == 0 or not history.successes or stop():
+        """Fit the members of the ensemble on other splits, or on all rows, as long as time is left.
+
+        Trials that end meanwhile change the ensemble, and with it the members to fit.
+        """
+        self.study.count_stored()  # those behind a trial that is still running
+        if self.model.repeats.most == 0 or not self.study.history.successes or stop():
             return
-        self.model.choose(history, stop=self._time.is_over if self.model.builder.loss is not None else never)
-        self.model.cross_fit(history, stop=self._time.is_over)
         self.study.cancel_waiting()
+        chosen = False
+
+        def choice() -> Choice | None:
+            nonlocal chosen
+            seconds = self.model.choosing_seconds() + self.model.cross_fitting_seconds()
+            if chosen and (
+                self._time.left_for_trials() < seconds or not self.study.take_late(self._time.left_for_trials)
+            ):
+                return None
+            chosen, history = True, self.study.history
+            self.model.choose(history, stop=self._time.is_over if self.model.builder.loss is not None else never)
+            self.model.cross_fit(history, stop=self._time.is_over)
+            return history, self.model.builder.weights
+
         self.model.repeats.fit(
-            history,
-            self.model.builder.weights,
+            choice,
             self._executor,
             n_busy=lambda: self.study.n_running,
             seconds_left=self._time.left_for_trials,

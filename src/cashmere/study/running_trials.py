@@ -61,6 +61,11 @@ class RunningTrials:
             future.cancel()
 
     @property
+    def trials(self) -> dict[int, Trial]:
+        """The trials whose outcomes were not used, by number."""
+        return {trial.number: trial for trial in (*self._trials.values(), *self._lost)}
+
+    @property
     def n_running(self) -> int:
         """Number of trials that have not ended."""
         return sum(not future.done() for future in self._trials)

@@ -562,6 +562,38 @@ class Study:
         """Number of trials that are still running because `optimize` did not wait for them."""
         return self._running.n_running
 
+    def take_late(self, seconds_left: Callable[[], float]) -> bool:
+        """Tell the outcomes of trials that have ended since `optimize` did, which does not wait for them.
+
+        Like the results behind a trial that is still running, they count at once, see `count_stored`. In the order of
+        trials, and with a number of trials as the plan, nothing is told: these trials run again on resume.
+
+        Parameters
+        ----------
+        seconds_left : callable
+            Returns the wall-clock seconds until trials will be stopped; see `optimize`.
+
+        Returns
+        -------
+        bool
+            Whether there were any, and time to store them.
+        """
+        if not self._state.is_by_arrival:
+            return False
+        taken = [(trial, future) for trial, future in self._running.take(timeout=0.0) if not future.cancelled()]
+        if not taken:
+            return False
+        self._state.undo_commit_stored()
+        self._decide_again(self._running.trials | {trial.number: trial for trial, _ in taken})
+        try:
+            too_late = self._tell_in_time(taken, seconds_left, None)
+        finally:
+            self._state.forget_open_trials()
+            self.count_stored()
+        for trial in too_late:
+            self._running.count_as_unfinished(trial)
+        return len(too_late) < len(taken)
+
     def keep_unfinished(self) -> None:
         """Keep the results so far of the trials that were running when `optimize` ended.
 
@@ -573,19 +605,21 @@ class Study:
         state = self._state
         if not state.is_by_arrival:
             return
-        told = []
-        with_results = {number for number, (_, outcome) in unfinished.items() if outcome is not None}
-        for number in range(len(state.decided), max(with_results | state.arrived.keys(), default=-1) + 1):
-            if number in state.arrived:
-                state.decided.append(state.arrived[number].trial)
-                continue
-            if number not in unfinished:
-                break
-            trial, outcome = unfinished[number]
+        state.undo_commit_stored()
+        end = max([number for number, (_, outcome) in unfinished.items() if outcome is not None], default=-1)
+        end = max([end, *state.arrived])
+        before = len(state.decided)
+        self._decide_again({number: trial for number, (trial, _) in unfinished.items() if number <= end})
+        ended = Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED))
+        open_trials = [trial for trial in state.decided[before:] if trial.number not in state.arrived]
+        self.tell_all([(trial, unfinished[trial.number][1] or ended) for trial in open_trials])
+
+    def _decide_again(self, trials: Mapping[int, Trial]) -> None:
+        """Decide these trials by number, and those with stored outcomes, up to the first that is neither."""
+        state = self._state
+        known = {number: observation.trial for number, observation in state.arrived.items()}
+        while (trial := known.get(len(state.decided)) or trials.get(len(state.decided))) is not None:
             state.decided.append(trial)
-            ended = Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED))
-            told.append((trial, outcome or ended))
-        self.tell_all(told)
 
     def count_stored(self) -> None:
         """Let all stored results count, also those behind a trial that was running when an earlier call was killed.
