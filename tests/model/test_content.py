@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
+from cashmere.exceptions import ModelFileError
+from cashmere.model.archives import dump, load
 from cashmere.model.content import ContentError, check_objects
 from cashmere.model.content.lightgbm_text import check_lightgbm
 from cashmere.model.content.ubjson import read_ubjson
@@ -93,6 +96,20 @@ def test_a_tree_with_a_wrong_node_is_refused(models, name, field, node, value, m
     first.tree_ = change_tree(first.tree_, field, node, value)
     with pytest.raises(ContentError, match=message):
         check_objects(model)
+
+
+@pytest.mark.parametrize(
+    ("vouched", "error"), [(False, pytest.raises(ModelFileError, match="threshold")), (True, nullcontext())]
+)
+def test_the_content_of_a_file_that_somebody_trusted_vouches_for_is_not_checked(models, tmp_path, vouched, error):
+    forest = copy.deepcopy(models["forest"])
+    forest.estimators_[0].tree_ = change_tree(forest.estimators_[0].tree_, "threshold", 0, np.nan)
+    (tmp_path / "forest.skops").write_bytes(dump(forest))
+    trusted = [f"{type(each).__module__}.{type(each).__name__}" for each in (forest, forest.estimators_[0])]
+    with error:
+        load(tmp_path / "forest.skops", vouched=vouched, trusted=trusted)
+    with pytest.raises(ModelFileError, match="checksum"):
+        load(tmp_path / "forest.skops", vouched=vouched, sha256="0" * 64)
 
 
 def test_a_tree_that_announces_other_sizes_is_refused(models):

@@ -41,8 +41,8 @@ def sign_member(archive: Path, content: bytes, *, run: str) -> None:
         _logger.info("The models of a trial are not signed: %s", error)
 
 
-def is_signed_here(archive: Path, *, run: str) -> bool:
-    """Return whether this machine wrote an archive of a run in its present form.
+def checksum_signed_here(archive: Path, *, run: str) -> str | None:
+    """Return the checksum of an archive of a run if this machine wrote it in its present form, otherwise None.
 
     Raises
     ------
@@ -58,7 +58,8 @@ def is_signed_here(archive: Path, *, run: str) -> bool:
         "delete both: the run then does without this trial's models."
     )
     path, statement = member_signature_path(archive), _statement(archive, run, checksum)
-    return read_signature_file(path, statement, checksum, if_changed=changed).signer is Signer.THIS_MACHINE
+    signer = read_signature_file(path, statement, checksum, if_changed=changed).signer
+    return checksum if signer is Signer.THIS_MACHINE else None
 
 
 def _statement(archive: Path, run: str, checksum: str) -> str:

@@ -451,10 +451,10 @@ class Predictor:
     def load(cls, folder: str | Path, *, trusted: Iterable[str] = (), verify: bool = True) -> Predictor:
         """Load a model from its folder, or from the run directory that holds it; both may be URLs.
 
-        No pickle is involved: archives may only contain types on cashmere's allow-list, every file must have the
-        checksum stated in the manifest, and the contents of the archives must be consistent. A model that is signed
-        neither by this machine nor by a key you trust is first loaded in a child process with limited memory and time,
-        which takes some seconds; see `cashmere.model.first_load`.
+        No pickle is involved: archives may only contain types on cashmere's allow-list, and every file must have the
+        checksum stated in the manifest. In a model that is signed neither by this machine nor by a key you trust, the
+        contents of the archives must be consistent, and it is first loaded in a child process with limited memory and
+        time, which takes some seconds; see `cashmere.model.first_load`.
 
         Parameters
         ----------
@@ -479,17 +479,20 @@ class Predictor:
         trusted = tuple(trusted)
 
         def checked_and_loaded(manifest: dict[str, Any]) -> Predictor:
-            if verify and not read_signature(path, manifest["checksum"]).signer.is_trusted:
+            vouched = read_signature(path, manifest["checksum"]).signer.is_trusted
+            if verify and not vouched:
                 for entry in (manifest["encoders"], *manifest["members"].values()):
                     # This refuses much without a child process.
                     check(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
                 check_first_load(path, manifest, trusted=trusted)
-            return cls.from_manifest(path, manifest, trusted=trusted)
+            return cls.from_manifest(path, manifest, trusted=trusted, vouched=vouched)
 
         return read_model(path, checked_and_loaded)
 
     @classmethod
-    def from_manifest(cls, path: Path, manifest: Mapping[str, Any], *, trusted: tuple[str, ...] = ()) -> Predictor:
+    def from_manifest(
+        cls, path: Path, manifest: Mapping[str, Any], *, trusted: tuple[str, ...] = (), vouched: bool = False
+    ) -> Predictor:
         """Load the archives listed in a manifest, in this process and without the other checks of `load`.
 
         Parameters
@@ -500,6 +503,8 @@ class Predictor:
             From `cashmere.model.files.read_manifest`.
         trusted : tuple of str
             Types of custom algorithms.
+        vouched : bool
+            Whether the manifest has a trusted signature; see `cashmere.model.archives.load`.
 
         Raises
         ------
@@ -521,12 +526,12 @@ class Predictor:
             )
             check_ensemble(path / "manifest.json", ensemble, set(entries), target, thresholds, calibration, conformal)
             entry = manifest["encoders"]
-            loaded = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
+            loaded = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"], vouched=vouched)
             encoders = [{Encoding(name): encoder for name, encoder in fold.items()} for fold in loaded]
             check_encoders(entry_path(path, entry), encoders, schema)
             paths = {number: entry_path(path, entry) for number, entry in entries.items()}
             models = {
-                number: load_fold_models(paths[number], trusted=trusted, sha256=entry["sha256"])
+                number: load_fold_models(paths[number], trusted=trusted, sha256=entry["sha256"], vouched=vouched)
                 for number, entry in entries.items()
             }
             newest_fold_only = manifest.get("newest_fold_only", False)

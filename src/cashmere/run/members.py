@@ -18,7 +18,7 @@ from cashmere.exceptions import ModelFileError
 from cashmere.model.archives import dump_fold_models, load_fold_models
 from cashmere.model.files import file_digest, members_signed_here
 from cashmere.model.fold_model import FoldModel
-from cashmere.model.member_signature import is_signed_here
+from cashmere.model.member_signature import checksum_signed_here
 from cashmere.records.trial import History, Observation
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.storage.store import RunStore
@@ -103,7 +103,7 @@ class Members:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "split.skops"
                 path.write_bytes(archive)
-                models = [*self.load(number), *load_fold_models(path, trusted=self.trusted)]
+                models = [*self.load(number), *load_fold_models(path, trusted=self.trusted, vouched=True)]
             before = self.splits(number)
             mean = self.averages.get(number, observation.predictions)
             assert mean is not None  # it has succeeded
@@ -141,7 +141,7 @@ class Members:
         if number not in self._known:
             path = self.path(number)
             with failures_as(ModelFileError, path, "Restore it from a copy, or delete it."):
-                self._known[number] = is_signed_here(path, run=self._store.identity) or (
+                self._known[number] = checksum_signed_here(path, run=self._store.identity) is not None or (
                     number in self._in_own_model and self._in_own_model[number] == file_digest(path)
                 )
         return self._known[number]
@@ -149,8 +149,13 @@ class Members:
     def load(self, number: int) -> list[FoldModel]:
         """Return the models of a trial, read at most once."""
         if number not in self._loaded:
+            path = self.path(number)
             with self._timed(_LOADING, number):
-                self._loaded[number] = load_fold_models(self.path(number), trusted=self.trusted)
+                with failures_as(ModelFileError, path, "Restore it from a copy, or delete it."):
+                    checksum = checksum_signed_here(path, run=self._store.identity)
+                self._loaded[number] = load_fold_models(
+                    path, trusted=self.trusted, sha256=checksum, vouched=checksum is not None
+                )
         return self._loaded[number]
 
     def loading_seconds(self, number: int) -> float:
