@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +52,19 @@ def packed(entries: Mapping[str, bytes | memoryview]) -> bytes:
         If there are more entries, or more bytes in them, than would be read.
     """
     size = sum(map(len, entries.values()))
-    if len(entries) > MAX_ENTRIES or size > MOST_BYTES:
-        raise ValueError(
-            f"A model of {len(entries)} arrays and {size} bytes is too large; at most {MAX_ENTRIES} arrays and "
-            f"{MOST_BYTES} bytes are read."
-        )
+    _check_size(len(entries), size)
     found = _archive(entries, least_to_pack=_LEAST_TO_PACK)
     if size > _MOST_TIMES * len(found):
         return _archive(entries, least_to_pack=math.inf)
     return found
+
+
+def _check_size(n_entries: int, n_bytes: int) -> None:
+    if n_entries > MAX_ENTRIES or n_bytes > MOST_BYTES:
+        raise ValueError(
+            f"A model of {n_entries} arrays and {n_bytes} bytes is too large; at most {MAX_ENTRIES} arrays and "
+            f"{MOST_BYTES} bytes are read."
+        )
 
 
 def _archive(entries: Mapping[str, bytes | memoryview], least_to_pack: float) -> bytes:
@@ -70,6 +74,48 @@ def _archive(entries: Mapping[str, bytes | memoryview], least_to_pack: float) ->
             is_packed = len(entry) >= least_to_pack and _shrinks(entry)
             method = zipfile.ZIP_DEFLATED if is_packed else zipfile.ZIP_STORED
             archive.writestr(name, entry, compress_type=method, compresslevel=1)
+    return written.getvalue()
+
+
+def entry_of(data: bytes, name: str) -> bytes:
+    """Return an entry of an archive."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return archive.read(name)
+
+
+def joined(archives: Sequence[tuple[bytes, Mapping[str, str]]], schema: bytes) -> bytes:
+    """Return an archive of the entries of several, as they are packed, and one schema for all of them.
+
+    Parameters
+    ----------
+    archives : sequence of (bytes, mapping)
+        Archives, each with new names of those of its entries that need one.
+    schema : bytes
+        Takes the place of their schemas.
+
+    Raises
+    ------
+    ValueError
+        If there are more entries, or more bytes in them, than would be read.
+    """
+    written = io.BytesIO()
+    n_bytes = len(schema)
+    with zipfile.ZipFile(written, "w") as archive:
+        for data, names in archives:
+            with zipfile.ZipFile(io.BytesIO(data)) as part:
+                infos = [info for info in part.infolist() if info.filename != SCHEMA]
+            for info in infos:
+                _, name_length, extra_length = _LOCAL_HEADER.unpack_from(data, info.header_offset)
+                start = info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+                info.filename, info.header_offset = names.get(info.filename, info.filename), written.tell()
+                written.write(info.FileHeader())
+                written.write(memoryview(data)[start : start + info.compress_size])
+                archive.filelist.append(info)
+                n_bytes += info.file_size
+        archive.start_dir = written.tell()
+        method = zipfile.ZIP_DEFLATED if len(schema) >= _LEAST_TO_PACK else zipfile.ZIP_STORED
+        archive.writestr(SCHEMA, schema, compress_type=method, compresslevel=1)
+        _check_size(len(archive.filelist), n_bytes)
     return written.getvalue()
 
 

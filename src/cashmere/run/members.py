@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from cashmere.base.files import failures_as, is_regular, write_atomically
 from cashmere.base.pace import Pace
 from cashmere.exceptions import ModelFileError
-from cashmere.model.archives import dump_fold_models, load_fold_models
+from cashmere.model.archives import dump_fold_models, load_fold_models, read_archive
 from cashmere.model.files import file_digest, members_signed_here
 from cashmere.model.fold_model import FoldModel
+from cashmere.model.joined_archives import joined_archives
 from cashmere.model.member_signature import checksum_signed_here
 from cashmere.records.trial import History, Observation
 from cashmere.run.ensemble_builder import BASELINE
@@ -100,21 +101,30 @@ class Members:
         """
         number = observation.trial.number
         with self._timed(_ADDING, number):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "split.skops"
-                path.write_bytes(archive)
-                models = [*self.load(number), *load_fold_models(path, trusted=self.trusted, vouched=True)]
-            before = self.splits(number)
+            before, joined, models = self.splits(number), self._joined(number, archive), None
+            if joined is None or number in self._loaded:
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "split.skops"
+                    path.write_bytes(archive)
+                    models = [*self.load(number), *load_fold_models(path, trusted=self.trusted, vouched=True)]
             mean = self.averages.get(number, observation.predictions)
             assert mean is not None  # it has succeeded
             mean = ((before * mean + predictions) / (before + 1)).astype(np.float32)
-            archive = dump_fold_models(models)
-            self._store.add_split(number, before + 1, models=archive, predictions=mean, on_all_rows=on_all_rows)
-            self._loaded[number], self._splits[number] = models, (before + 1, mean)
+            if joined is None:
+                joined = dump_fold_models(models or ())
+            self._store.add_split(number, before + 1, models=joined, predictions=mean, on_all_rows=on_all_rows)
+            self._splits[number] = (before + 1, mean)
+            if models is not None:
+                self._loaded[number] = models
+
+    def _joined(self, number: int, archive: bytes) -> bytes | None:
+        """Return the archive of a trial with that of one more split; None if they cannot be joined as they are."""
+        checksum = self._checksum(number)
+        return None if checksum is None else joined_archives(read_archive(self.path(number), checksum), archive)
 
     def adding_seconds(self, number: int) -> float:
         """Return a bound on the time to add the models of one more split to a trial."""
-        expected = 2 * self._expected_rate(number)  # it loads two archives and writes one
+        expected = self._expected_rate(number)  # it copies the archive, and loads what is added
         return self._pace.bound(self._step(_ADDING, number), self._size_mib(number), expected=expected)
 
     def exists(self, number: int) -> bool:
@@ -146,15 +156,19 @@ class Members:
                 )
         return self._known[number]
 
+    def _checksum(self, number: int) -> str | None:
+        """Return the checksum of the file of a trial if this machine has signed it."""
+        path = self.path(number)
+        with failures_as(ModelFileError, path, "Restore it from a copy, or delete it."):
+            return checksum_signed_here(path, run=self._store.identity)
+
     def load(self, number: int) -> list[FoldModel]:
         """Return the models of a trial, read at most once."""
         if number not in self._loaded:
-            path = self.path(number)
             with self._timed(_LOADING, number):
-                with failures_as(ModelFileError, path, "Restore it from a copy, or delete it."):
-                    checksum = checksum_signed_here(path, run=self._store.identity)
+                checksum = self._checksum(number)
                 self._loaded[number] = load_fold_models(
-                    path, trusted=self.trusted, sha256=checksum, vouched=checksum is not None
+                    self.path(number), trusted=self.trusted, sha256=checksum, vouched=checksum is not None
                 )
         return self._loaded[number]
 
