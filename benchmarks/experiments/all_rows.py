@@ -5,10 +5,10 @@
 On each table a third of the rows is held out, and a search learns from the rest for so many CPU seconds. An ensemble is
 chosen among its trials, and judged on the rows held out, in several ways:
 
-- *folds*: members predict the mean of the models of five folds.
+- *folds*: members predict the mean of the models of the folds.
 - *one fit alone*, *two fits alone*: after the search, each member is fitted on all rows, once or twice with different
   seeds, as far along its path as in its trial, and predicts the mean of these models.
-- *and one fit*, *and two fits*: it predicts a mean of that and, with half of the weight, of what the models of its
+- *and one fit*, *and two fits*: it predicts a mean of that and, with half of its weight, of what the models of its
   folds predict.
 - *a fifth*: the search ends earlier by a fifth of the time, which goes to two fits of its members.
 - *in time*: as runs do it, the search ends when the time left is needed for one fit of each member, or a fifth of the
@@ -62,8 +62,6 @@ WAYS = (FOLDS, ONE_ALONE, TWO_ALONE, ONE_FIT, TWO_FITS, FIFTH, IN_TIME)
 
 _N_FITS = {FOLDS: 0, ONE_ALONE: 1, TWO_ALONE: 2, ONE_FIT: 1, TWO_FITS: 2, FIFTH: 2, IN_TIME: 2}
 
-_N_FOLDS = 5
-
 _LARGEST_SHARE = 0.25
 """Largest share of all seconds for one trial."""
 
@@ -78,6 +76,8 @@ class AllRowsRow:
         What was learned from.
     drawn : int
         Rows that were drawn at most, to learn from and to judge on.
+    folds : int
+        Number of folds.
     budget : float
         CPU seconds of the search.
     way : str
@@ -96,6 +96,7 @@ class AllRowsRow:
     seed: int
     rows: int
     drawn: int
+    folds: int
     budget: float
     way: str
     seconds: float
@@ -117,20 +118,22 @@ class AllRows:
         For the prepared rows.
     seed : int
         Of the encoders.
+    n_folds : int
+        In a trial.
     """
 
-    def __init__(self, task: Task, folder: Path, *, seed: int) -> None:
+    def __init__(self, task: Task, folder: Path, *, seed: int, n_folds: int) -> None:
         clock = time.process_time()
         fold, encodings = Fold(train=np.arange(len(task.y)), validation=np.arange(1)), sorted(task.space.encodings)
         task_type = task.space.profile.task_type
         self._encoders = prepare_folds(folder, task.seen, task.y, [fold], encodings, task_type=task_type, seed=seed)[1]
         self._objective = CrossValidationObjective(folder=folder, space=task.space, metric=task.metric)
-        self._task, self._preparing = task, time.process_time() - clock
+        self._task, self._n_folds, self._preparing = task, n_folds, time.process_time() - clock
         self._fits: dict[tuple[int, int], tuple[FloatArray, float]] = {}
 
     def needed(self, members: Sequence[Fit]) -> float:
         """Return the CPU seconds that one fit of each member is expected to take."""
-        return self._preparing + sum(map(_expected, members))
+        return self._preparing + sum(map(self._expected, members))
 
     def predictions(
         self, members: Sequence[Fit], *, n_fits: int, seconds: float
@@ -150,7 +153,7 @@ class AllRows:
         spent = self._preparing
         for fit in range(n_fits):
             for member in members:
-                if spent + _expected(member) <= seconds:
+                if spent + self._expected(member) <= seconds:
                     predicted, took = self._fitted(member, fit)
                     parts.setdefault(member.number, []).append(predicted)
                     spent += took
@@ -168,12 +171,11 @@ class AllRows:
             self._fits[member.number, fit] = predicted, time.process_time() - clock
         return self._fits[member.number, fit]
 
+    def _expected(self, member: Fit) -> float:
+        return member.observation.duration_seconds / (self._n_folds - 1)
 
-def _expected(member: Fit) -> float:
-    return member.observation.duration_seconds / (_N_FOLDS - 1)
 
-
-def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) -> list[AllRowsRow]:
+def compare(table: BenchmarkTable, *, seed: int, n_rows: int, n_folds: int, seconds: float) -> list[AllRowsRow]:
     """Search on at most `n_rows` rows of a table, a third of which are held out, and judge each way to predict."""
     data = SearchTable.read(table)
     learn, test = drawn_rows(len(data.y), n_rows, seed)
@@ -181,9 +183,9 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
     space = data.make_space("default", len(learn))
     task = Task(seen=coded.take(learn), held_out=coded.take(test), y=y, space=space, metric=metric)
     with tempfile.TemporaryDirectory() as place:
-        split = Split(task, Path(place) / "folds", seed=seed, limit=_LARGEST_SHARE * seconds)
+        split = Split(task, Path(place) / "folds", seed=seed, limit=_LARGEST_SHARE * seconds, n_folds=n_folds)
         trials = list(timed_search(task, split, strategy="optdivbo", seed=seed, seconds=seconds))
-        all_rows = AllRows(task, Path(place) / "all rows", seed=seed)
+        all_rows = AllRows(task, Path(place) / "all rows", seed=seed, n_folds=n_folds)
 
         @functools.cache
         def chosen(end: float) -> tuple[EnsembleBuilder, list[Fit], int]:
@@ -219,6 +221,7 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int, seconds: float) ->
                     seed=seed,
                     rows=len(learn),
                     drawn=n_rows,
+                    folds=n_folds,
                     budget=seconds,
                     way=way,
                     seconds=round(end + (spent if n_fits else 0.0), 2),
@@ -241,19 +244,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
     parser.add_argument("--rows", type=int, default=9000, help="drawn from larger tables; a third is held out")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--folds", type=int, default=5, help="number of folds of a trial")
     parser.add_argument("--seconds", type=float, default=60, help="CPU seconds of a search")
     parser.add_argument("--out", type=Path, default=Path(".replay/all_rows.csv"), help="rows; grows")
 
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, AllRowsRow)
-    settings = {"drawn": arguments.rows, "budget": arguments.seconds}
+    settings = {"drawn": arguments.rows, "folds": arguments.folds, "budget": arguments.seconds}
     done = file.keys("table", "seed", **settings)
     with until_interrupted(console):
         for seed in arguments.seeds:
             for table in find_tables(arguments.data, arguments.tables):
                 if (table.name, seed) not in done:
-                    file.add(compare(table, seed=seed, n_rows=arguments.rows, seconds=arguments.seconds))
+                    found = compare(
+                        table, seed=seed, n_rows=arguments.rows, n_folds=arguments.folds, seconds=arguments.seconds
+                    )
+                    file.add(found)
                     console.print(f"{table.name}, seed {seed}, is judged")
     rows = file.frame(table=arguments.tables, seed=arguments.seeds, **settings)
     if not rows.empty:

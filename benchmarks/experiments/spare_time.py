@@ -61,7 +61,7 @@ TABLES = (
 
 NONE, SEARCH, SECOND_LAYER, REPEATS = "none", "search", "second layer", "repeats"
 
-_FOLDS = "5fold"
+_N_FOLDS = 5
 _LARGEST_SHARE = 0.1
 """Largest share of all seconds for one trial."""
 
@@ -215,11 +215,13 @@ class Split:
         Of the folds.
     limit : float
         CPU seconds of a trial.
+    n_folds : int
+        Number of folds.
     """
 
-    def __init__(self, task: Task, folder: Path, *, seed: int, limit: float) -> None:
+    def __init__(self, task: Task, folder: Path, *, seed: int, limit: float, n_folds: int = _N_FOLDS) -> None:
         kind, space = task.space.profile.task_type, task.space
-        folds = make_folds(task.y, kind, _FOLDS, seed=seed)
+        folds = make_folds(task.y, kind, f"{n_folds}fold", seed=seed)
         encodings = sorted(space.encodings)
         _, self._encoders = prepare_folds(folder, task.seen, task.y, folds, encodings, task_type=kind, seed=seed)
         self._task, self._folder, self._limit = task, folder, limit
