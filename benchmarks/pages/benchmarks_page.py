@@ -30,6 +30,7 @@ from benchmarks.pages import (
     refining,
     surrogates,
     texts,
+    three_folds,
     timings,
     trials,
 )
@@ -84,6 +85,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from real_runs.parts()
     yield from last_steps.parts()
     yield from all_rows.parts()
+    yield from three_folds.parts()
     yield from refining.parts()
     yield from ablation.parts()
     yield from absolute_errors.parts()

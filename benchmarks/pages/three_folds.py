@@ -1,0 +1,39 @@
+"""The numbers of three folds instead of five, where members are fitted on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.experiments.all_rows import FOLDS, IN_TIME
+from benchmarks.pages.formats import per_cent_change
+from benchmarks.pages.kept_rows import Frame, kept
+from benchmarks.pages.statement import Body, Statement, row
+
+HEADER = "| table | CPU seconds | rows that learn | trials, five folds | three folds | folds | **in time** |"
+
+
+def parts() -> Iterator[Statement | Body]:
+    """Yield the parts of the page of benchmarks."""
+    changes, trials = _found()
+    lines = []
+    for budget, of_budget in changes.groupby("budget"):
+        for (_, n_rows, table), change in of_budget.iterrows():
+            n_trials = trials.loc[(budget, n_rows, table)]
+            shown = (f"{budget:.0f}", f"{n_rows:.0f}", f"{n_trials[5]:.0f}", f"{n_trials[3]:.0f}")
+            lines.append(row(str(table), *shown, *map(per_cent_change, change)))
+        lines.append(row("**mean**", f"{budget:.0f}", "", "", "", *map(per_cent_change, of_budget.mean())))
+    yield Body(header=HEADER, lines=tuple(lines))
+
+
+def _found() -> tuple[Frame, Frame]:
+    """Return the logarithms of the ratios of test losses, three folds to five, and the trials of searches in time."""
+    rows = kept("three_folds")
+    index = ["budget", "rows", "table"]
+    losses = rows.assign(log=np.log(rows["test_loss"])).pivot_table(
+        index=index, columns=["folds", "way"], values="log", aggfunc="mean"
+    )
+    changes = (losses[3] - losses[5])[[FOLDS, IN_TIME]].dropna()
+    trials = rows[rows["way"] == IN_TIME].pivot_table(index=index, columns="folds", values="trials")
+    return changes, trials
