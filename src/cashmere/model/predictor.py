@@ -479,7 +479,7 @@ class Predictor:
         trusted = tuple(trusted)
 
         def checked_and_loaded(manifest: dict[str, Any]) -> Predictor:
-            vouched = read_signature(path, manifest["checksum"]).signer.is_trusted
+            vouched = verify and read_signature(path, manifest["checksum"]).signer.is_trusted
             if verify and not vouched:
                 for entry in (manifest["encoders"], *manifest["members"].values()):
                     # This refuses much without a child process.
