@@ -245,8 +245,9 @@ def fit_again(folder, choices, executor, n_busy=lambda: 0):
         run.store.set_fact("splits", {})
         members = Members(run.store, None, pace=Pace())
         Repeats(run, Budget(seconds=1e6), members, Predictor.load(folder).encoders[:3]).fit(
-            lambda: next(choices, None),
+            next(choices),
             executor,
+            late=lambda: next(choices, None),
             n_busy=n_busy,
             seconds_left=lambda: 1e6,
             stop=lambda: False,

@@ -173,13 +173,13 @@ def test_a_repeat_that_there_is_no_time_to_keep_is_dropped(repeated, tmp_path, s
     folder, executor = tmp_path / "run", Counting()
     shutil.copytree(repeated[0], folder)
     encoders = Predictor.load(folder).encoders[:3]
-    choices = iter([(repeated[1].study_.history, {int(repeated[1].ensemble_["trial"].max()): 1.0})])
     with RunDirectory.open(folder) as run:
         run.store.set_fact("splits", {})
         members = Members(run.store, None, pace=Pace())
         Repeats(run, Budget(seconds=1e6), members, encoders).fit(
-            lambda: next(choices, None),
+            (repeated[1].study_.history, {int(repeated[1].ensemble_["trial"].max()): 1.0}),
             executor,
+            late=lambda: None,
             n_busy=lambda: 0,
             seconds_left=lambda: seconds_left if executor.n_done else 1e6,
             stop=lambda: bool(members.averages),

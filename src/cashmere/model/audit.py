@@ -58,15 +58,20 @@ class AuditedArchive:
 
     def nodes(self) -> Iterator[Node]:
         """Yield all nodes, each before those inside it."""
-        stack: list[Any] = [self.schema]
-        while stack:
-            value = stack.pop()
-            if isinstance(value, dict):
-                if "__loader__" in value:
-                    yield value
-                stack.extend(value.values())
-            elif isinstance(value, list):
-                stack.extend(value)
+        return nodes_of(self.schema)
+
+
+def nodes_of(schema: Node) -> Iterator[Node]:
+    """Yield all nodes of a schema, each before those inside it."""
+    stack: list[Any] = [schema]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if "__loader__" in value:
+                yield value
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
 
 
 def audit(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> AuditedArchive:

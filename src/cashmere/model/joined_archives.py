@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cashmere.model.audit import nodes_of
 from cashmere.model.zip_entries import SCHEMA, entry_of, joined
 
 _VERSIONS = ("protocol", "_skops_version")
@@ -41,17 +42,10 @@ def joined_archives(first: bytes, second: bytes) -> bytes | None:
 def _renumbered(schema: dict[str, Any], parity: int) -> dict[str, str]:
     """Give the objects of a schema new numbers; return the new names of numbered entries by their old ones."""
     names: dict[str, str] = {}
-    stack: list[Any] = [schema]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, list):
-            stack.extend(value)
-        elif isinstance(value, dict):
-            if "__loader__" in value:
-                if isinstance(number := value.get(_ID), int):
-                    value[_ID] = 2 * number + parity
-                stem, _, suffix = str(value.get("file", "")).rpartition(".")
-                if stem.isdigit():
-                    names[value["file"]] = value["file"] = f"{2 * int(stem) + parity}.{suffix}"
-            stack.extend(value.values())
+    for node in nodes_of(schema):
+        if isinstance(number := node.get(_ID), int):
+            node[_ID] = 2 * number + parity
+        stem, _, suffix = str(node.get("file", "")).rpartition(".")
+        if stem.isdigit():
+            names[node["file"]] = node["file"] = f"{2 * int(stem) + parity}.{suffix}"
     return names

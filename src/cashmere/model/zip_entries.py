@@ -105,8 +105,7 @@ def joined(archives: Sequence[tuple[bytes, Mapping[str, str]]], schema: bytes) -
             with zipfile.ZipFile(io.BytesIO(data)) as part:
                 infos = [info for info in part.infolist() if info.filename != SCHEMA]
             for info in infos:
-                _, name_length, extra_length = _LOCAL_HEADER.unpack_from(data, info.header_offset)
-                start = info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+                _, start = _after_header(data, info.header_offset)
                 info.filename, info.header_offset = names.get(info.filename, info.filename), written.tell()
                 written.write(info.FileHeader())
                 written.write(memoryview(data)[start : start + info.compress_size])
@@ -196,8 +195,7 @@ def stored_entries(data: bytes) -> dict[str, memoryview]:
         start = info.header_offset
         if start < 0 or start + _LOCAL_HEADER.size > len(data):
             raise ValueError(f"its entry {name!r} lies outside the file")
-        signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(data, start)
-        start += _LOCAL_HEADER.size + name_length + extra_length
+        signature, start = _after_header(data, start)
         total += info.file_size
         if signature != b"PK\x03\x04" or start + info.file_size > len(data) or total > len(data):
             raise ValueError(f"its entry {name!r} lies outside the file or inside another entry")
@@ -205,6 +203,12 @@ def stored_entries(data: bytes) -> dict[str, memoryview]:
     if SCHEMA not in entries:
         raise ValueError(f"it has no entry {SCHEMA!r}")
     return entries
+
+
+def _after_header(data: bytes, start: int) -> tuple[bytes, int]:
+    """Return the signature of the local header at a position, and the position after it."""
+    signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(data, start)
+    return signature, start + _LOCAL_HEADER.size + name_length + extra_length
 
 
 def _directory(data: bytes) -> list[zipfile.ZipInfo]:

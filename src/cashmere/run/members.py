@@ -101,26 +101,28 @@ class Members:
         """
         number = observation.trial.number
         with self._timed(_ADDING, number):
-            before, joined, models = self.splits(number), self._joined(number, archive), None
-            if joined is None or number in self._loaded:
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder) / "split.skops"
-                    path.write_bytes(archive)
-                    models = [*self.load(number), *load_fold_models(path, trusted=self.trusted, vouched=True)]
+            before, joined = self.splits(number), self._joined(number, archive)
+            added = self._models_of(archive) if number in self._loaded else []
             mean = self.averages.get(number, observation.predictions)
             assert mean is not None  # it has succeeded
             mean = ((before * mean + predictions) / (before + 1)).astype(np.float32)
-            if joined is None:
-                joined = dump_fold_models(models or ())
             self._store.add_split(number, before + 1, models=joined, predictions=mean, on_all_rows=on_all_rows)
             self._splits[number] = (before + 1, mean)
-            if models is not None:
-                self._loaded[number] = models
+            if number in self._loaded:
+                self._loaded[number] = [*self._loaded[number], *added]
 
-    def _joined(self, number: int, archive: bytes) -> bytes | None:
-        """Return the archive of a trial with that of one more split; None if they cannot be joined as they are."""
+    def _joined(self, number: int, archive: bytes) -> bytes:
+        """Return the archive of a trial with that of one more split, if possible without loading them."""
         checksum = self._checksum(number)
-        return None if checksum is None else joined_archives(read_archive(self.path(number), checksum), archive)
+        joined = None if checksum is None else joined_archives(read_archive(self.path(number), checksum), archive)
+        return joined or dump_fold_models([*self.load(number), *self._models_of(archive)])
+
+    def _models_of(self, archive: bytes) -> list[FoldModel]:
+        """Return the models of an archive that a worker has returned."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "split.skops"
+            path.write_bytes(archive)
+            return load_fold_models(path, trusted=self.trusted, vouched=True)
 
     def adding_seconds(self, number: int) -> float:
         """Return a bound on the time to add the models of one more split to a trial."""
@@ -151,7 +153,7 @@ class Members:
         if number not in self._known:
             path = self.path(number)
             with failures_as(ModelFileError, path, "Restore it from a copy, or delete it."):
-                self._known[number] = checksum_signed_here(path, run=self._store.identity) is not None or (
+                self._known[number] = self._checksum(number) is not None or (
                     number in self._in_own_model and self._in_own_model[number] == file_digest(path)
                 )
         return self._known[number]

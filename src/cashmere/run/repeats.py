@@ -178,9 +178,10 @@ class Repeats:
 
     def fit(
         self,
-        choice: Callable[[], Choice | None],
+        choice: Choice,
         executor: Executor,
         *,
+        late: Callable[[], Choice | None],
         n_busy: Callable[[], int],
         seconds_left: Callable[[], float],
         stop: Callable[[], bool],
@@ -192,11 +193,12 @@ class Repeats:
 
         Parameters
         ----------
-        choice : callable
-            Returns all trials and the weight of each member by trial number; None if they have not changed. Called
-            about twenty times a second.
+        choice : Choice
+            All trials, and the weight of each member by trial number.
         executor : Executor
             Fits them.
+        late : callable
+            Returns another choice if trials have ended meanwhile; None if not. Called about twenty times a second.
         n_busy : callable
             Returns how many of its workers still run trials.
         seconds_left : callable
@@ -208,13 +210,13 @@ class Repeats:
         """
         if 1 not in self._encoders and _MARGIN * self._preparing_seconds > seconds_left():
             return
-        waiting: list[tuple[int, Observation]] = []
+        waiting = list(self._waiting(*choice))
         begun: set[tuple[int, int]] = set()
         running: dict[Future[Outcome], Observation] = {}
         ended: list[tuple[Observation, Outcome]] = []
         while seconds_left() > 0 and not stop():
             can_change = n_busy() > 0
-            if (latest := choice()) is not None:
+            if (latest := late()) is not None:
                 waiting = [each for each in self._waiting(*latest) if (each[0], each[1].trial.number) not in begun]
             while len(running) + n_busy() < executor.n_workers:
                 in_work = {each.trial.number for each in (*running.values(), *(each for each, _ in ended))}

@@ -178,28 +178,28 @@ class Session:
         if self.model.repeats.most == 0 or not self.study.history.successes or stop():
             return
         self.study.cancel_waiting()
-        chosen = False
+        left = self._time.left_for_trials
 
-        def choice() -> Choice | None:
-            nonlocal chosen
-            seconds = self.model.choosing_seconds() + self.model.cross_fitting_seconds()
-            if chosen and (
-                self._time.left_for_trials() < seconds or not self.study.take_late(self._time.left_for_trials)
-            ):
-                return None
-            chosen, history = True, self.study.history
-            self.model.choose(history, stop=self._time.is_over if self.model.builder.loss is not None else never)
-            self.model.cross_fit(history, stop=self._time.is_over)
-            return history, self.model.builder.weights
+        def late() -> Choice | None:
+            has_time = left() >= self.model.choosing_seconds() + self.model.cross_fitting_seconds()
+            return self._choose_members() if has_time and self.study.take_late(left) else None
 
         self.model.repeats.fit(
-            choice,
+            self._choose_members(),
             self._executor,
+            late=late,
             n_busy=lambda: self.study.n_running,
-            seconds_left=self._time.left_for_trials,
+            seconds_left=left,
             stop=stop,
             on_tick=lambda: self._progress.update(self._status()),
         )
+
+    def _choose_members(self) -> Choice:
+        """Choose the members to fit from all trials that have ended."""
+        history = self.study.history
+        self.model.choose(history, stop=self._time.is_over if self.model.builder.loss is not None else never)
+        self.model.cross_fit(history, stop=self._time.is_over)
+        return history, self.model.builder.weights
 
     def _tick(self) -> None:
         self._refresh()

@@ -580,11 +580,12 @@ class Study:
         """
         if not self._state.is_by_arrival:
             return False
+        trials = self._running.trials
         taken = [(trial, future) for trial, future in self._running.take(timeout=0.0) if not future.cancelled()]
         if not taken:
             return False
         self._state.undo_commit_stored()
-        self._decide_again(self._running.trials | {trial.number: trial for trial, _ in taken})
+        self._decide_again(trials)
         try:
             too_late = self._tell_in_time(taken, seconds_left, None)
         finally:
@@ -606,8 +607,8 @@ class Study:
         if not state.is_by_arrival:
             return
         state.undo_commit_stored()
-        end = max([number for number, (_, outcome) in unfinished.items() if outcome is not None], default=-1)
-        end = max([end, *state.arrived])
+        with_results = [number for number, (_, outcome) in unfinished.items() if outcome is not None]
+        end = max([*with_results, *state.arrived], default=-1)
         before = len(state.decided)
         self._decide_again({number: trial for number, (trial, _) in unfinished.items() if number <= end})
         ended = Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED))

@@ -19,8 +19,6 @@ _LENGTH = b"L"
 _NUMBERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
 _DTYPES = {marker.encode(): np.dtype(name) for marker, name in _NUMBERS.items()}
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
-_ARRAY_HEAD = struct.Struct(">ccccQ")
-"""Of an array of numbers, after ``[``: ``$``, their type, ``#``, and the marker of the length with the length."""
 _LENGTH_HEAD = struct.Struct(">cQ")
 _LARGEST_LENGTH = 2**63 - 1
 
@@ -49,7 +47,7 @@ def read_ubjson(data: bytes) -> Any:
 
 
 # A document has an array or a text for each property of each of thousands of trees. So the functions below take a
-# position and return the next one, instead of asking a reader for the next bytes, which takes twice as long.
+# position and return the next one, instead of asking a reader for the next bytes, which takes half as long again.
 
 
 def _value(data: bytes, start: int, depth: int) -> tuple[Any, int]:
@@ -106,13 +104,11 @@ def _array(data: bytes, start: int, depth: int) -> tuple[Any, int]:
             value, start = _value(data, start, depth + 1)
             values.append(value)
         return values, start
-    dollar, kind, hash_sign, marker, n = _ARRAY_HEAD.unpack_from(data, start)
-    dtype = _DTYPES.get(kind)
-    if dollar != b"$" or dtype is None or hash_sign != b"#":
+    dtype = _DTYPES.get(data[start + 1 : start + 2])
+    if data[start : start + 1] != b"$" or dtype is None or data[start + 2 : start + 3] != b"#":
         raise ValueError(f"an array at byte {start} has an unknown form")
-    if marker != _LENGTH or n > _LARGEST_LENGTH:
-        raise ValueError(f"a length at byte {start + 3} is not a 64-bit number from 0 on")
-    return _numbers(data, start + _ARRAY_HEAD.size, dtype, n)
+    n, start = _length(data, start + 3)
+    return _numbers(data, start, dtype, n)
 
 
 _READERS: dict[bytes, Callable[[bytes, int, int], tuple[Any, int]]] = {b"{": _object, b"[": _array, b"S": _text}
