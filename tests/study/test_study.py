@@ -22,7 +22,7 @@ from cashmere.exceptions import (
     UnknownNameError,
     UsageError,
 )
-from cashmere.execution.in_process import run_trial
+from cashmere.execution.in_process import InProcessExecutor, run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.cause import Cause, CauseKind
@@ -695,6 +695,47 @@ def test_in_the_last_seconds_only_what_fits_is_started():
     assert not study.fit_into(0.04)
     assert not study.fit_into(0.04, has_checkpoints=lambda configuration: True)  # too short for any result
     assert study.fit_into(1000.0)
+
+
+class OneIsFree(InProcessExecutor):
+    """Two workers, one of which is busy with the second trial forever; the others end at once."""
+
+    n_workers = 2
+
+    def __init__(self):
+        self.numbers = []
+
+    def submit(self, objective, trial):
+        self.numbers.append(trial.number)
+        return Future() if trial.number == 1 else super().submit(objective, trial)
+
+
+def test_loop_leaves_a_free_worker_to_what_waits_for_it():
+    study, executor = timed_study(warm_start=one_of_each(), strategy="random", lookahead=4), OneIsFree()
+    study.optimize(
+        priced,
+        None,
+        executor=executor,
+        seconds_left=lambda: 1000.0 if len(executor.numbers) < 4 else 0.01,
+        others_wait=lambda: True,
+    )
+    assert executor.numbers == [0, 1, 2, 3]
+    assert study.n_running == 1
+
+
+@pytest.mark.parametrize("others_wait", [True, False])
+def test_no_decision_is_replaced_by_a_shorter_one_while_others_wait(others_wait):
+    study = timed_study(warm_start=one_of_each(), strategy="random")
+    run_trials(study, 9)
+    history = study.optimize(
+        priced,
+        None,
+        seconds_left=lambda: 4.0,  # dear and middling trials take longer
+        others_wait=lambda: others_wait,
+        stop=lambda: len(study.history) >= 20,
+    )
+    replaced = any(o.trial.origin.kind is OriginKind.LAST_SECONDS for o in history)
+    assert (replaced, len(history) == 20) == (not others_wait, not others_wait)
 
 
 def test_loop_ends_when_nothing_more_would_end_in_time():

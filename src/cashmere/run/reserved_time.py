@@ -62,10 +62,17 @@ class ReservedTime:
 
     def left_for_search(self) -> float:
         """Return the seconds until the search must end, before repeats."""
-        left, repeats = self.left_for_trials(), self._model.repeats
+        return self.left_for_trials() - self._for_repeats()
+
+    def repeats_wait(self) -> bool:
+        """Return whether time for repeats is reserved."""
+        return self._for_repeats() > 0
+
+    def _for_repeats(self) -> float:
+        repeats = self._model.repeats
         if repeats.most == 0:
-            return left
-        return left - repeats.reserved_seconds(self._study.history, self._model.builder.weights)
+            return 0.0
+        return repeats.reserved_seconds(self._study.history, self._model.builder.weights)
 
     def left_for_trials(self) -> float:
         """Return the seconds until the workers must end."""

@@ -148,7 +148,7 @@ class Session:
                 on_tick=self._tick,
             )
             try:
-                optimize(seconds_left=self._time.left_for_search)
+                optimize(seconds_left=self._time.left_for_search, others_wait=self._time.repeats_wait)
                 self._repeat(interrupted.is_set)
                 if self.model.repeats.most > 0 and self._time.left_for_trials() > 0 and not self.study.n_running:
                     # No other repeat fits, so use the rest for trials.

@@ -319,7 +319,9 @@ class Decisions:
 
     # ------------------------------------------------------------ the last seconds
 
-    def fit_into(self, seconds: float, *, has_checkpoints: Callable[[Configuration], bool] | None) -> bool:
+    def fit_into(
+        self, seconds: float, *, has_checkpoints: Callable[[Configuration], bool] | None, or_shorter: bool = True
+    ) -> bool:
         """Replace the decision, if necessary, by one whose trial is likely to end in time; see `Study.fit_into`."""
         if (decision := self.next()) is None:
             return False
@@ -334,7 +336,7 @@ class Decisions:
             in_time = decide_in_time(
                 decision,
                 seconds,
-                strategy=self._strategy,
+                strategy=self._strategy if or_shorter else None,
                 history=self._history_of_all(),
                 encoder=self._encoder,
                 rng=self._rng(number),

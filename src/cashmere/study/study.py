@@ -46,6 +46,9 @@ _SECONDS_PER_MIB = 0.02
 
 _STORING = "storing"
 
+_LATEST = 20
+"""Number of trials from whose mean duration it follows how long another is likely to take."""
+
 Callback = Callable[["Study", Observation], None]
 
 
@@ -416,6 +419,7 @@ class Study:
         executor: Executor | None = None,
         stop: Callable[[], bool] = lambda: False,
         seconds_left: Callable[[], float] = lambda: math.inf,
+        others_wait: Callable[[], bool] = lambda: False,
         callback: Callback | None = None,
         on_tick: Callable[[], None] | None = None,
     ) -> History:
@@ -438,6 +442,10 @@ class Study:
             trials that are unlikely to finish are not started, see `fit_into`; nothing is decided or stored that would
             take longer than the time left, judging by how long it took before; the loop ends when no trial is running
             or would fit.
+        others_wait : callable
+            Returns whether something else waits for the workers. If so, and another trial of the latest trials' mean
+            duration would not end in time, decisions are not replaced by shorter ones, and trials that leave results on
+            their way must end in time, too; the loop ends when a worker is free and the next trial would not.
         callback : callable, optional
             Called with every committed observation: in trial order, or as they arrive if `order` says so or the plan is
             a time alone.
@@ -493,7 +501,10 @@ class Study:
                     seconds = left()
                     # Trials beyond the workers wait for a free one, by when half of the time may be gone.
                     seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
-                    if not self._decisions.fit_into(seconds, has_checkpoints=has_checkpoints):
+                    leaves = others_wait() and seconds < self._mean_seconds()
+                    if not self._decisions.fit_into(
+                        seconds, has_checkpoints=None if leaves else has_checkpoints, or_shorter=not leaves
+                    ):
                         break
                     trial = self._next_trial()
                     if trial.number not in state.arrived:
@@ -505,6 +516,8 @@ class Study:
                     len(state.decided) >= limit or self._decisions.nothing_fits or not self._can_decide_within(left())
                 ):
                     break  # nothing more can happen
+                if len(running) < executor.n_workers and self._decisions.nothing_fits and others_wait():
+                    break
                 for trial in self._tell_in_time(running.take(timeout=0.05 if running else 0.0), left, callback):
                     running.count_as_unfinished(trial)
                 if on_tick is not None:
@@ -519,6 +532,11 @@ class Study:
             text = f"All {len(history.failures)} trials have failed. The last: {history.failures[-1].error}"
             warnings.warn(text.partition("\n")[0], stacklevel=level_of_caller())
         return history
+
+    def _mean_seconds(self) -> float:
+        """Return the mean duration of the latest trials; 0 before the first."""
+        latest = self._state.committed[-_LATEST:]
+        return sum(observation.duration_seconds for observation in latest) / max(1, len(latest))
 
     def _can_decide_within(self, seconds: float) -> bool:
         return seconds > self._decisions.longest_seconds and self._can_decide(seconds_left=seconds)

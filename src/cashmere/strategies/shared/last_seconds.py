@@ -26,7 +26,7 @@ def decide_in_time(
     decision: Suggestion,
     seconds: float,
     *,
-    strategy: Strategy,
+    strategy: Strategy | None,
     history: History,
     encoder: SpaceEncoder,
     rng: np.random.Generator,
@@ -43,8 +43,8 @@ def decide_in_time(
         Taken without regard to the seconds.
     seconds : float
         Wall seconds until the end.
-    strategy : Strategy
-        The strategy that made the decision.
+    strategy : Strategy or None
+        The strategy that made the decision. With None, no other one is looked for.
     history : History
         With ``time_left``, and with a success: before the first one, every decision passes.
     encoder : SpaceEncoder
@@ -69,6 +69,8 @@ def decide_in_time(
 
     if is_likely(decision.configuration, decision.fidelity):
         return decision
+    if strategy is None:
+        return None
     # Strategies reckon with all rows; seconds are roughly proportional to their number.
     seen_by_strategy = history if len(rungs) == 1 else on_all_rows(history, rungs)
     time_left = replace(history.time_left, seconds=seconds / rungs[0])
