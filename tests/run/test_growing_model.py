@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import replace
 
 import pytest
@@ -43,6 +44,19 @@ def test_a_choice_that_nothing_has_saved_is_saved_by_the_next_refresh(finished, 
     model.refresh(history, at_seconds=1.0)
     assert read_manifest(model.folder)["ensemble"] == model.builder.ensemble.to_json()
     assert set(model.builder.ensemble.members) > {first.trial.number}
+
+
+def test_time_of_cross_fitting_is_bounded_by_how_long_it_took(tmp_path):
+    table, settings = demo_table().head(240), RunSettings(budget=Budget(trials=2), isolation="none")
+    fit_run(tmp_path / "run", table.drop(columns=DEMO_TARGET), table[DEMO_TARGET], settings, load=False)
+    with RunDirectory.open(tmp_path / "run") as run:
+        session = Session(run, BUDGET, Deadline(None))
+        history, model = session.study.history, session.model
+        model.choose(history)
+        assert model.cross_fitting_seconds() == 5 * model.choosing_seconds()
+        clock = time.perf_counter()
+        assert model.cross_fit(history) is not None
+        assert model.cross_fitting_seconds() <= 1.5 * (time.perf_counter() - clock)
 
 
 def test_saving_replaces_damaged_files_of_the_same_members(session):

@@ -27,10 +27,10 @@ from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.facts import CurvePoint, JoinedLossesFact
 from cashmere.study import run_digest
 
-_CHOOSING, _SAVING = "choosing", "saving"
+_CHOOSING, _CROSS_FITTING, _SAVING = "choosing", "cross-fitting", "saving"
 
 _CROSS_FIT_CHOICES = 5
-"""The cross-fitted loss needs at least this many choices of the ensemble, one for each part of the rows."""
+"""Until it has been cross-fitted: it is chosen once for each part of the rows."""
 
 
 class GrowingModel:
@@ -113,7 +113,10 @@ class GrowingModel:
         """Average selections, calibrate, and return the loss on other rows; see `EnsembleBuilder.cross_fit`."""
         clock = time.perf_counter()
         loss = self.builder.cross_fit(history, among=among, stop=stop)
-        self.seconds += time.perf_counter() - clock
+        seconds = time.perf_counter() - clock
+        self.seconds += seconds
+        if loss is not None:
+            self._pace.note(_CROSS_FITTING, seconds)
         self._try_members(history)
         return loss
 
@@ -244,6 +247,8 @@ class GrowingModel:
 
     def cross_fitting_seconds(self) -> float:
         """Return a bound on the time to cross-fit it."""
+        if self._pace.knows(_CROSS_FITTING):
+            return self._pace.bound(_CROSS_FITTING, expected=0.0)
         return _CROSS_FIT_CHOICES * self.choosing_seconds()
 
     def saving_seconds(self) -> float:
