@@ -736,6 +736,9 @@ def test_no_decision_is_replaced_by_a_shorter_one_while_others_wait(others_wait)
     )
     replaced = any(o.trial.origin.kind is OriginKind.LAST_SECONDS for o in history)
     assert (replaced, len(history) == 20) == (not others_wait, not others_wait)
+    n_before = len(history)
+    history = study.optimize(priced, None, seconds_left=lambda: 4.0, stop=lambda: len(study.history) > n_before)
+    assert len(history) > n_before  # once nothing waits any longer, shorter trials use the rest of the time
 
 
 def test_loop_ends_when_nothing_more_would_end_in_time():

@@ -94,7 +94,7 @@ class Decisions:
         self._decision: Suggestion | None = None
         self._batch: deque[Suggestion] = deque()
         self._n_insufficient = -1
-        self._failed_fit = (-1, -1, 0.0)
+        self._failed_fit = (-1, -1, 0.0, True)
 
     def next(self, *, seconds_left: float = math.inf) -> Suggestion | None:
         """Return the decision on the next trial, the same until `forget`; None if it needs more outcomes.
@@ -330,7 +330,7 @@ class Decisions:
             return True
         if seconds > _FIRST_RESULT_SECONDS and has_checkpoints is not None and has_checkpoints(decision.configuration):
             return True
-        if self.nothing_fits and seconds <= self._failed_fit[2]:
+        if self.nothing_fits and seconds <= self._failed_fit[2] and or_shorter <= self._failed_fit[3]:
             return False
         with one_blas_thread():
             in_time = decide_in_time(
@@ -343,7 +343,7 @@ class Decisions:
                 rungs=self._rungs,
             )
         if in_time is None:
-            self._failed_fit = (len(state.committed), number, seconds)
+            self._failed_fit = (len(state.committed), number, seconds, or_shorter)
             return False
         if in_time is not decision:
             origin = Origin(OriginKind.LAST_SECONDS, str(in_time.origin))

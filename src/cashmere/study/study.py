@@ -516,7 +516,8 @@ class Study:
                     len(state.decided) >= limit or self._decisions.nothing_fits or not self._can_decide_within(left())
                 ):
                     break  # nothing more can happen
-                if len(running) < executor.n_workers and self._decisions.nothing_fits and others_wait():
+                nothing_fits = self._decisions.nothing_fits or left() <= self._decisions.longest_seconds
+                if nothing_fits and len(running) < executor.n_workers and others_wait():
                     break
                 for trial in self._tell_in_time(running.take(timeout=0.05 if running else 0.0), left, callback):
                     running.count_as_unfinished(trial)
