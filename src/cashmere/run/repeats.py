@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cashmere.costs.latest import mean_seconds_of_latest
 from cashmere.data.fold import Fold, validation_rows
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
@@ -34,7 +35,7 @@ LEAST_TRIALS = 8
 than for fits on all rows. On tables where fits paid, 10 trials or more had finished when the fits began, but those that
 are running must know of the time for fits when they begin."""
 
-_LATE_SHARE, _LATEST = 0.5, 20
+_LATE_SHARE = 0.5
 """When the search ends, workers are busy with trials that take longer than expected. The rest of them is about half of
 the mean duration of the latest trials: in two runs of a minute on phoneme, workers were free after 1 to 3.5 seconds,
 where trials took 4.8."""
@@ -168,8 +169,7 @@ class Repeats:
         if not seconds:
             return 0.0
         preparing = self._preparing_seconds if 1 not in self._encoders else 0.0
-        latest = [observation.duration_seconds for observation in history.observations[-_LATEST:]]
-        waiting_for_workers = _LATE_SHARE * sum(latest) / len(latest)
+        waiting_for_workers = _LATE_SHARE * mean_seconds_of_latest(history.observations)
         needed = preparing + waiting_for_workers + sum(seconds) / self._run.settings.workers
         return min(LARGEST_SHARE * self._budget.seconds, needed)
 

@@ -49,6 +49,9 @@ _EARLY_SHARE = 0.4
 
 _DECIDING = "deciding"
 
+_NO_FAILED_FIT = (-1, -1, 0.0)
+"""Numbers of committed and decided trials for which no decision fitted, and into how many seconds."""
+
 
 class Decisions:
     """Decides the next trial of a study, by the first of several sources that has a decision.
@@ -94,7 +97,7 @@ class Decisions:
         self._decision: Suggestion | None = None
         self._batch: deque[Suggestion] = deque()
         self._n_insufficient = -1
-        self._failed_fit = (-1, -1, 0.0, True)
+        self._failed_fit = _NO_FAILED_FIT
 
     def next(self, *, seconds_left: float = math.inf) -> Suggestion | None:
         """Return the decision on the next trial, the same until `forget`; None if it needs more outcomes.
@@ -124,9 +127,10 @@ class Decisions:
         self._decision, self._n_insufficient = None, -1
 
     def forget_all(self) -> None:
-        """Forget the rest of the batch, too, since trials have been taken back."""
+        """Forget the rest of the batch, too, since trials have been taken back, and that nothing has fitted."""
         self.forget()
         self._batch.clear()
+        self._failed_fit = _NO_FAILED_FIT
 
     @property
     def can_repeat(self) -> bool:
@@ -330,7 +334,7 @@ class Decisions:
             return True
         if seconds > _FIRST_RESULT_SECONDS and has_checkpoints is not None and has_checkpoints(decision.configuration):
             return True
-        if self.nothing_fits and seconds <= self._failed_fit[2] and or_shorter <= self._failed_fit[3]:
+        if self.nothing_fits and seconds <= self._failed_fit[2]:
             return False
         with one_blas_thread():
             in_time = decide_in_time(
@@ -343,7 +347,7 @@ class Decisions:
                 rungs=self._rungs,
             )
         if in_time is None:
-            self._failed_fit = (len(state.committed), number, seconds, or_shorter)
+            self._failed_fit = (len(state.committed), number, seconds)
             return False
         if in_time is not decision:
             origin = Origin(OriginKind.LAST_SECONDS, str(in_time.origin))

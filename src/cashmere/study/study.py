@@ -17,6 +17,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from cashmere.base.arrays import Float64
 from cashmere.base.caller import level_of_caller
 from cashmere.base.pace import Pace
+from cashmere.costs.latest import mean_seconds_of_latest
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, LookaheadError, UsageError
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.outcome_check import outcome_of, why_unusable
@@ -45,9 +46,6 @@ _SECONDS_PER_MIB = 0.02
 """Expected time to store outcomes until one has been stored, as on a slow disk."""
 
 _STORING = "storing"
-
-_LATEST = 20
-"""Number of trials from whose mean duration it follows how long another is likely to take."""
 
 Callback = Callable[["Study", Observation], None]
 
@@ -501,7 +499,7 @@ class Study:
                     seconds = left()
                     # Trials beyond the workers wait for a free one, by when half of the time may be gone.
                     seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
-                    leaves = others_wait() and seconds < self._mean_seconds()
+                    leaves = seconds < mean_seconds_of_latest(state.committed) and others_wait()
                     if not self._decisions.fit_into(
                         seconds, has_checkpoints=None if leaves else has_checkpoints, or_shorter=not leaves
                     ):
@@ -516,8 +514,11 @@ class Study:
                     len(state.decided) >= limit or self._decisions.nothing_fits or not self._can_decide_within(left())
                 ):
                     break  # nothing more can happen
-                nothing_fits = self._decisions.nothing_fits or left() <= self._decisions.longest_seconds
-                if nothing_fits and len(running) < executor.n_workers and others_wait():
+                if (
+                    len(running) < executor.n_workers
+                    and (self._decisions.nothing_fits or left() <= self._decisions.longest_seconds)
+                    and others_wait()
+                ):
                     break
                 for trial in self._tell_in_time(running.take(timeout=0.05 if running else 0.0), left, callback):
                     running.count_as_unfinished(trial)
@@ -533,11 +534,6 @@ class Study:
             text = f"All {len(history.failures)} trials have failed. The last: {history.failures[-1].error}"
             warnings.warn(text.partition("\n")[0], stacklevel=level_of_caller())
         return history
-
-    def _mean_seconds(self) -> float:
-        """Return the mean duration of the latest trials; 0 before the first."""
-        latest = self._state.committed[-_LATEST:]
-        return sum(observation.duration_seconds for observation in latest) / max(1, len(latest))
 
     def _can_decide_within(self, seconds: float) -> bool:
         return seconds > self._decisions.longest_seconds and self._can_decide(seconds_left=seconds)
