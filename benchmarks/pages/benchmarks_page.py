@@ -50,7 +50,6 @@ BY_HAND = (
     "| rule | churn | credit-g | phoneme | satimage | 200,000 rows | 1,000,000 rows |",
     "| | before | now | CPU seconds |",
     "| table | rows | folds | clear only | temperature | **sharper** | best temperature |",
-    "| rows x columns | cells | 1 thread | 2 threads | ratio |",
     "| rows, seed | of short tables | by the rows of each rung, from 20,000 on | by the rows of the table, from 50,000 "
     "on |",
     "| families | 90 s, busy machine | 60 s |",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.pages.kept_rows import kept
+from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row
 
 
@@ -116,10 +116,25 @@ def _worker_start() -> Body:
     )
 
 
+def _shapes(rows: Frame) -> Body:
+    """Return the table of wall seconds of a fit by the size of its table, and of CPU seconds with two threads."""
+    fits = rows.pivot(index=["rows", "columns"], columns=["threads", "at_once"], values=["wall_seconds", "cpu_seconds"])
+    wall, cpu = fits["wall_seconds"], fits["cpu_seconds"]
+    lines = []
+    for shape in fits.index:
+        one, two = wall.loc[shape, (1, 1)], wall.loc[shape, (2, 1)]
+        more = cpu.loc[shape, (2, 1)] / cpu.loc[shape, (1, 1)]
+        n_rows, n_columns = shape
+        size = row(f"{n_rows:,} x {n_columns}", f"{n_rows * n_columns:,}")
+        lines.append(size + row(f"{one:.2f} s", f"{two:.2f} s", f"{two / one:.2f}", f"{more:.2f}")[1:])
+    return Body(header="| rows x columns | cells | 1 thread | 2 threads | ratio | of CPU seconds |", lines=tuple(lines))
+
+
 def _threads() -> Iterator[Statement | Body]:
-    """Yield the CPU seconds of a fit with one thread, with two, and beside another fit."""
-    rows = kept("threads")
-    rows = rows[rows["rows"] >= 200_000].query("columns == 30")
+    """Yield the seconds of a fit with one thread, with two, and beside another fit."""
+    every = kept("threads")
+    yield _shapes(every[every["columns"] != 30])
+    rows = every[every["columns"] == 30]
     both = rows.pivot(index=["rows", "learner"], columns=["threads", "at_once"], values=["cpu_seconds", "wall_seconds"])
     seconds, wall = both["cpu_seconds"], both["wall_seconds"]
     shown = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost", "histogram": "histogram boosting"}
