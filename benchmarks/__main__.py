@@ -40,6 +40,7 @@ def main() -> None:
         real_runs,
         spare_time,
         swaps,
+        temperatures,
         texts,
     )
     from benchmarks.experiments import tpe as tpe_study
@@ -99,6 +100,7 @@ def main() -> None:
         "features": features,
         "quantisation": quantisation,
         "rare-classes": rare_classes,
+        "temperatures": temperatures,
         "label-metrics": label_metrics,
         "last-step": last_step,
         "spare-time": spare_time,

@@ -20,13 +20,11 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.runs.code_version import commit
-from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, split_rows
+from benchmarks.runs.cpu_timed_search import RunKey, search_for_classes
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.base.arrays import Float64
-from cashmere.records.budget import Budget
-from cashmere.run.settings import RunSettings
 
 TABLES = (
     *("sick", "bank-marketing", "pc4", "churn", "page-blocks", "yeast", "wine-quality-white", "satimage", "eucalyptus"),
@@ -82,20 +80,9 @@ def equal_classes(z: Float64, w: Float64) -> Float64:
 
 def run(table: BenchmarkTable, key: RunKey) -> list[CalibratedRun]:
     """Fit on some rows of a table within CPU seconds, and judge the ensemble of each rule on the others."""
-    X, y = table.read()
-    train, test = split_rows(y, most_rows=key.rows, stratified=True, seed=key.seed)
-    test = test[y.iloc[test].isin(y.iloc[train])]  # nothing is known of other classes
-    settings = RunSettings(
-        task="classification",
-        metric="log_loss",
-        budget=Budget(seconds=key.budget),
-        seed=key.seed,
-        resampling=key.variant,
-    )
     found = []
-    with cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session:
-        history, builder, target = session.study.history, session.model.builder, session.run.target
-        fitted, judged = (target.encode(y.iloc[rows].to_numpy()) for rows in (train, test))
+    with search_for_classes(table, key) as (session, fitted, X, y):
+        history, builder = session.study.history, session.model.builder
         counts = np.bincount(fitted)
         rarest = int(counts.argmin())
         for centre in CENTRES:
@@ -106,20 +93,20 @@ def run(table: BenchmarkTable, key: RunKey) -> list[CalibratedRun]:
                 session.model.cross_fit(history)
             if centre == "none":
                 builder.calibration = None
-            probabilities = session.model.predictor(history).predict_proba(X.iloc[test])
+            probabilities = session.model.predictor(history).predict_proba(X)
             temperature = 1.0 if builder.calibration is None else builder.calibration.temperature
             found.append(
                 CalibratedRun(
                     **asdict(key),
                     centre=centre,
                     trials=len(history.successes),
-                    n_train=len(train),
-                    n_test=len(test),
-                    smallest=float(counts.min() / len(train)),
+                    n_train=len(fitted),
+                    n_test=len(y),
+                    smallest=float(counts.min() / len(fitted)),
                     temperature=np.nan if temperature is None else temperature,
-                    test=float(session.run.metric.loss(judged, probabilities)),
+                    test=float(session.run.metric.loss(y, probabilities)),
                     predicted=float(probabilities[:, rarest].mean()),
-                    observed=float(np.mean(judged == rarest)),
+                    observed=float(np.mean(y == rarest)),
                     commit=commit(),
                 )
             )

@@ -6,15 +6,18 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.runs.cpu_clock import InThisProcess, cpu_clock
 from benchmarks.runs.place import temporary_place
+from benchmarks.tables.manifest import BenchmarkTable
+from cashmere.base.arrays import IntArray
 from cashmere.data.frames import to_frame
 from cashmere.data.row_structure import RowStructure
-from cashmere.records.budget import Deadline
+from cashmere.records.budget import Budget, Deadline
 from cashmere.records.trial import History
 from cashmere.run.executor import trial_limits
 from cashmere.run.run_directory import RunDirectory
@@ -100,6 +103,58 @@ def cpu_timed_search(
             session = Session(directory, budget, deadline, executor=executor)
             session.search()
             yield session
+
+
+class HeldOut(NamedTuple):
+    """A search on some rows of a table of classes, and the other rows.
+
+    Attributes
+    ----------
+    session : Session
+        After the search.
+    fitted : (n_train,) int array
+        Class codes of the rows it learned from.
+    X : DataFrame of shape (n_test, n_columns)
+        The other rows; those of classes that the search does not know are left out.
+    y : (n_test,) int array
+        Their class codes.
+    """
+
+    session: Session
+    fitted: IntArray
+    X: pd.DataFrame
+    y: IntArray
+
+
+@contextmanager
+def search_for_classes(table: BenchmarkTable, key: RunKey) -> Iterator[HeldOut]:
+    """Search for models with a low log loss on some rows of a table, see `cpu_timed_search`.
+
+    Parameters
+    ----------
+    table : BenchmarkTable
+        Of classes.
+    key : RunKey
+        Its variant is the resampling.
+
+    Yields
+    ------
+    HeldOut
+        The run directory of its session exists until the block ends.
+    """
+    X, y = table.read()
+    train, test = split_rows(y, most_rows=key.rows, stratified=True, seed=key.seed)
+    test = test[y.iloc[test].isin(y.iloc[train])]
+    settings = RunSettings(
+        task="classification",
+        metric="log_loss",
+        budget=Budget(seconds=key.budget),
+        seed=key.seed,
+        resampling=key.variant,
+    )
+    with cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session:
+        fitted, judged = (session.run.target.encode(y.iloc[rows].to_numpy()) for rows in (train, test))
+        yield HeldOut(session, fitted, X.iloc[test], judged)
 
 
 def judge_on(session: Session, X: pd.DataFrame, y: pd.Series) -> Callable[[History], float]:
