@@ -52,8 +52,6 @@ BY_HAND = (
     "| table | rows | folds | clear only | temperature | **sharper** | best temperature |",
     "| rows, seed | of short tables | by the rows of each rung, from 20,000 on | by the rows of the table, from 50,000 "
     "on |",
-    "| families | 90 s, busy machine | 60 s |",
-    "| learner | trees | encode | before | after | ratio |",
 )
 """Tables of the page whose numbers nothing computes: the first four explain, of the others no rows were kept."""
 

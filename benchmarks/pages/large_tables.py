@@ -55,6 +55,8 @@ def parts() -> Iterator[Statement | Body]:
         lines.append(row("10,000,000", f"{seconds:g} s", loss, first, fit, memory))
     yield Body(header="| rows | budget | log loss | first model after | fit | largest memory |", lines=tuple(lines))
 
+    yield _families()
+    yield from _predicting()
     yield _rows_of_encoders()
 
 
@@ -82,3 +84,33 @@ def _cell(run: PeerRun | None, lowest: float) -> str:
     loss = f"{run.measures['log_loss']:.3f}"
     shown = f"**{loss}**" if run.measures["log_loss"] == lowest else loss
     return f"{shown} in {run.seconds:.0f} s, {run.peak_mib:,} MiB"
+
+
+def _families() -> Body:
+    """Return the table of what more families in the ensemble of a run would gain."""
+    rows = kept("families")
+    losses = rows.pivot(index=["least", "families"], columns="run", values="loss")
+    named = {1: "the best", 2: "the best two", 3: "the best three"}
+    lines = []
+    for least, families in losses.index:
+        name = f"three, each at least {100 * least:.0f} %" if least else named.get(families, f"all {families}")
+        lines.append(row(name, *(f"{loss:.5f}" for loss in losses.loc[(least, families)])))
+    return Body(header="| families | one run | another |", lines=tuple(lines))
+
+
+def _predicting() -> Iterator[Statement | Body]:
+    """Yield the time that members of three runs take to predict many rows."""
+    rows = kept("prediction")
+    runs = {"large_200000-1": "one run", "large_200000-2": "another", "lightgbm": "`--include lightgbm`"}
+    learners = {"XGB": "XGBoost", "CatBoost": "CatBoost", "Histogram": "histogram boosting", "LGBM": "LightGBM"}
+    lines = []
+    for model, name in runs.items():
+        for i, each in enumerate(rows[rows["model"] == model].itertuples()):
+            learner = next(text for part, text in learners.items() if part in each.learner)
+            cells = (f"{each.encode:.2f}", f"{each.before:.1f}", f"{each.after:.1f}", f"{each.after / each.before:.2f}")
+            lines.append(row("" if i else name, learner, *cells))
+    yield Body(header="| run | learner | encode | before | after | ratio |", lines=tuple(lines))
+    apart = rows["apart"].max()
+    assert apart == 0, "the page says that predictions are equal"
+    once = rows["once"].max()
+    yield Statement(text="Rewriting the trees takes up to {once:.1f} s, once per call.", values={"once": once})
