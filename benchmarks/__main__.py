@@ -45,7 +45,7 @@ def main() -> None:
     )
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
-    from benchmarks.experiments.costs import equal_seconds, first_seconds
+    from benchmarks.experiments.costs import equal_seconds, first_seconds, suggested
     from benchmarks.experiments.costs import timed_study as timed_cost_study
     from benchmarks.experiments.dacopt import study as dacopt
     from benchmarks.experiments.divbo import printed_tests, surrogate_curve, surrogate_tau
@@ -78,6 +78,7 @@ def main() -> None:
         "tpe": tpe_study,
         "costs": cost_study,
         "first-seconds": first_seconds,
+        "suggested-costs": suggested,
         "costs-replay": timed_cost_study,
         "equal-seconds": equal_seconds,
         "run": real_runs,
