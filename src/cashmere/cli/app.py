@@ -6,8 +6,11 @@ from typing import Annotated
 
 import typer
 
+from cashmere.cli.other_names import Commands
+
 app = typer.Typer(
     name="cashmere",
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: markup swallows brackets, and panels leave it 20 columns of a terminal's 80
     add_completion=False,
