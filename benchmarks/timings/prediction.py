@@ -24,7 +24,7 @@ from benchmarks.runs.row_file import RowFile
 from cashmere import Predictor
 from cashmere.data.frames import to_frame
 from cashmere.data.reading import read_table
-from cashmere.model.many_rows import for_many_rows
+from cashmere.model.many_rows import for_many_rows, predict_in_threads
 
 Result = TypeVar("Result")
 
@@ -91,7 +91,7 @@ def measure(folder: Path, table: Path, *, n_rows: int, of: int, repeats: int) ->
             encoding, X = _timed(lambda model=model: predictor.encoders[0][model.encoding].transform(coded))
             before, plain = microseconds(lambda model=model, X=X: model.predict(X), repeats)
             once, faster = _timed(lambda model=model: for_many_rows(model, of, n_threads=1))
-            after, fast = microseconds(lambda model=faster, X=X: model.predict(X), repeats)
+            after, fast = microseconds(lambda model=faster, X=X: predict_in_threads(model, X, n_threads=1), repeats)
             yield MemberTime(
                 model=folder.name,
                 table=table.stem,

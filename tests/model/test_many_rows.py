@@ -15,7 +15,13 @@ from cashmere.model.many_rows import LEAST_ROWS, for_many_rows, has_threads, pre
 from cashmere.space import BuildContext, make_space
 
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
-ROUNDS = {"lightgbm": "lightgbm:n_estimators", "xgboost": "xgboost:n_estimators", "random_forest": None, "mlp": None}
+ROUNDS = {
+    "lightgbm": "lightgbm:n_estimators",
+    "xgboost": "xgboost:n_estimators",
+    "hist_gradient_boosting": "hist_gradient_boosting:max_iter",
+    "random_forest": None,
+    "mlp": None,
+}
 
 
 def fitted(name, task, n_rounds=130) -> FoldModel:
@@ -122,6 +128,21 @@ def test_threads_get_no_fewer_rows_than_they_are_worth(monkeypatch):
     parts.clear()
     predict_in_threads(model, X[:1999], n_threads=64)
     assert parts == [(1999, threading.main_thread())]
+
+
+@pytest.mark.parametrize("task", list(TaskType))
+def test_histogram_boosting_predicts_the_same_some_rows_at_a_time(task, monkeypatch):
+    model = fitted("hist_gradient_boosting", task)
+    parts, predict = [], FoldModel.predict
+    X, _ = table(5 * LEAST_ROWS, task)
+    whole = model.predict(X)
+    monkeypatch.setattr(FoldModel, "predict", lambda self, X: (parts.append(len(X)), predict(self, X))[1])
+    monkeypatch.setattr("cashmere.model.many_rows._CELLS_IN_CACHE", 2 * LEAST_ROWS * X.shape[1])
+    np.testing.assert_array_equal(predict_in_threads(model, X, n_threads=1), whole)
+    assert len(parts) == 3 and max(parts) <= 2 * LEAST_ROWS
+    parts.clear()
+    np.testing.assert_array_equal(predict_in_threads(model, X[:1], n_threads=2), whole[:1])
+    assert parts == [1]
 
 
 @pytest.mark.long

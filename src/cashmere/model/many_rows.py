@@ -1,4 +1,4 @@
-"""Predict many rows with fold models: with boosters some trees at a time, with other learners on all cores.
+"""Predict many rows with fold models: with boosters some trees or rows at a time, with other learners on all cores.
 
 Nearly all of the time of a prediction is spent walking down trees; encoding the rows takes a hundredth of it.
 """
@@ -21,7 +21,11 @@ from cashmere.model.trees_in_turns import TreesInTurns, in_turns
 LEAST_ROWS = 2_000
 """With fewer rows, additional calls and threads cost more than they save."""
 
-_WITH_THREADS = ("lightgbm", "xgboost", "catboost", "sklearn.ensemble._hist_gradient_boosting", "sklearn.neighbors")
+_CELLS_IN_CACHE = 200_000
+"""Histogram boosting goes through all rows tree by tree: so many cells of them, as doubles, stay in a core's cache."""
+
+_HISTOGRAM = "sklearn.ensemble._hist_gradient_boosting"
+_WITH_THREADS = ("lightgbm", "xgboost", "catboost", _HISTOGRAM, "sklearn.neighbors")
 
 
 def has_threads(learner: Any) -> bool:
@@ -29,7 +33,11 @@ def has_threads(learner: Any) -> bool:
 
     Forests distribute their trees, and add them up in the order in which the threads finish.
     """
-    return any(base.__module__.startswith(_WITH_THREADS) for base in type(learner).__mro__)
+    return _is_of(learner, _WITH_THREADS)
+
+
+def _is_of(learner: Any, modules: str | tuple[str, ...]) -> bool:
+    return any(base.__module__.startswith(modules) for base in type(learner).__mro__)
 
 
 def for_many_rows(model: FoldModel, n_rows: int, *, n_threads: int) -> FoldModel:
@@ -65,10 +73,13 @@ def predict_in_threads(model: FoldModel, X: FloatArray, *, n_threads: int) -> ND
     if loops_over_jobs(model.pipeline):
         with one_loop_over_jobs():
             return model.predict(X)
-    n_parts = min(n_threads, 2 * len(X) // LEAST_ROWS)
-    if n_parts < 2 or model.pipeline is None:
+    if model.pipeline is None or isinstance(model.pipeline, TreesInTurns):
         return model.predict(X)
-    if isinstance(model.pipeline, TreesInTurns) or has_threads(model.pipeline[-1]):
+    if _is_of(model.pipeline[-1], _HISTOGRAM):
+        n_parts = -(-len(X) // max(LEAST_ROWS, n_threads * _CELLS_IN_CACHE // X.shape[1]))
+        return np.concatenate([model.predict(part) for part in np.array_split(X, max(1, n_parts))])
+    n_parts = min(n_threads, 2 * len(X) // LEAST_ROWS)
+    if n_parts < 2 or has_threads(model.pipeline[-1]):
         return model.predict(X)
     with one_blas_thread(), ThreadPoolExecutor(n_parts) as threads:
         return np.concatenate(list(threads.map(model.predict, np.array_split(X, n_parts))))
