@@ -322,6 +322,7 @@ def test_optimal_measure_follows_the_metric():
         "average_precision": "black_box",
         "f1": "black_box",
         "f1_macro": "black_box",
+        "f1_weighted": "black_box",
         "mcc": "black_box",
         "quadratic_kappa": "black_box",
         "g_mean": "black_box",

@@ -11,7 +11,7 @@ from cashmere.data.task import TaskType
 from cashmere.ensembles.threshold import _one_minus_matthews, as_certain, choose_thresholds, decide, tune_thresholds
 from cashmere.evaluation.metrics import METRICS, get_metric, metric_from_callable
 
-LABEL_METRICS = ["accuracy", "balanced_accuracy", "f1", "f1_macro", "g_mean", "mcc"]
+LABEL_METRICS = ["accuracy", "balanced_accuracy", "f1", "f1_macro", "f1_weighted", "g_mean", "mcc"]
 
 
 def loss(metric, y, p, thresholds, weight=None) -> float:

@@ -51,6 +51,7 @@ def oracle(name, y, p, w):
         "accuracy": lambda: sk.accuracy_score(y, label, sample_weight=w),
         "balanced_accuracy": lambda: sk.balanced_accuracy_score(y, label, sample_weight=w),
         "f1_macro": lambda: sk.f1_score(y, label, average="macro", sample_weight=w),
+        "f1_weighted": lambda: sk.f1_score(y, label, average="weighted", sample_weight=w),
         "f1": lambda: sk.f1_score(y, label, sample_weight=w),
         "mcc": lambda: sk.matthews_corrcoef(y, label, sample_weight=w),
         "quadratic_kappa": lambda: sk.cohen_kappa_score(y, label, weights="quadratic", sample_weight=w),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.data.fold import Fold
 from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.structured_folds import structured_folds
@@ -404,10 +404,20 @@ def _one_minus_geometric_mean(hits: Float64, predicted: Float64, support: Float6
 
 
 def _one_minus_f1(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    f1, occurs = _f1_of_classes(hits, predicted, support)
+    return np.asarray(1 - f1.sum(axis=1) / occurs.sum(axis=1))
+
+
+def _one_minus_weighted_f1(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    f1, _ = _f1_of_classes(hits, predicted, support)
+    return np.asarray(1 - f1 @ (support / support.sum()))
+
+
+def _f1_of_classes(hits: Float64, predicted: Float64, support: Float64) -> tuple[Float64, BoolArray]:
+    """Return F1 of each class, and whether it is there or predicted."""
     total = predicted + support
     occurs = total > _ROUNDING * support.sum()
-    f1 = np.divide(2 * hits, total, out=np.zeros_like(total), where=occurs)
-    return np.asarray(1 - f1.sum(axis=1) / occurs.sum(axis=1))
+    return np.divide(2 * hits, total, out=np.zeros_like(total), where=occurs), occurs
 
 
 def _one_minus_f1_of_second(hits: Float64, predicted: Float64, support: Float64) -> Float64:
@@ -434,6 +444,7 @@ _TABLES: dict[str, tuple[_FromCounts, ...]] = {
     "balanced_accuracy": (_balanced_error_rate,),
     "g_mean": (_one_minus_geometric_mean,),
     "f1_macro": (_one_minus_f1,),
+    "f1_weighted": (_one_minus_weighted_f1,),
     "f1": (_one_minus_f1_of_second, _one_minus_f1_of_first),
     "mcc": (_one_minus_matthews,),
 }

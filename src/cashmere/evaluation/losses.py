@@ -77,10 +77,23 @@ def one_minus_geometric_mean(y: AnyArray, labels: AnyArray, w: Float64 | None) -
 
 def one_minus_f1(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
     """1 - mean F1 of the classes."""
+    f1, _ = _f1_and_support(y, labels, w)
+    return _complement(np.mean(f1))
+
+
+def one_minus_weighted_f1(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    """1 - mean F1 of the classes, weighted by their rows."""
+    f1, support = _f1_and_support(y, labels, w)
+    return _complement(np.average(f1, weights=support))
+
+
+def _f1_and_support(y: AnyArray, labels: AnyArray, w: Float64 | None) -> tuple[Float64, Float64]:
+    """Return F1 and the weight of the rows of each class that is there or is predicted."""
     size = int(max(y.max(), labels.max())) + 1
     hits = np.bincount(y, weights=(y == labels) * (1.0 if w is None else w), minlength=size)
-    total = np.bincount(y, weights=w, minlength=size) + np.bincount(labels, weights=w, minlength=size)
-    return _complement(np.mean(2 * hits[total > 0] / total[total > 0]))
+    support = np.bincount(y, weights=w, minlength=size).astype(np.float64)
+    total = support + np.bincount(labels, weights=w, minlength=size)
+    return 2 * hits[total > 0] / total[total > 0], support[total > 0]
 
 
 def one_minus_f1_of_second(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:

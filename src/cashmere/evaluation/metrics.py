@@ -339,6 +339,7 @@ METRICS: dict[str, Metric] = {
         _metric("accuracy", losses.error_rate, "labels", 1.0, True),
         _metric("balanced_accuracy", losses.balanced_error_rate, "labels", 1.0, True),
         _metric("f1_macro", losses.one_minus_f1, "labels", 1.0, True),
+        _metric("f1_weighted", losses.one_minus_weighted_f1, "labels", 1.0, True),
         replace(_metric("f1", losses.one_minus_f1_of_second, "labels", 1.0, True), task_types=(TaskType.BINARY,)),
         _metric("mcc", losses.one_minus_matthews, "labels", 2.0, True),
         _metric("quadratic_kappa", losses.one_minus_quadratic_kappa, "labels", 2.0, True),

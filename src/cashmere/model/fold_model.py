@@ -156,7 +156,7 @@ def fit_fold_model(
         if needs_probabilities and classes is not None and not model.has_probabilities:
             raise MetricError(
                 f"The metric is computed from probabilities, but {algorithm!r} has no predict_proba. Use a metric on "
-                "labels (accuracy, balanced_accuracy, f1, f1_macro, g_mean, mcc), or wrap the learner in "
+                "labels (accuracy, balanced_accuracy, f1, f1_macro, f1_weighted, g_mean, mcc), or wrap the learner in "
                 "CalibratedClassifierCV."
             )
     return model

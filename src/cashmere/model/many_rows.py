@@ -5,6 +5,7 @@ Nearly all of the time of a prediction is spent walking down trees; encoding the
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -76,8 +77,9 @@ def predict_in_threads(model: FoldModel, X: FloatArray, *, n_threads: int) -> ND
     if model.pipeline is None or isinstance(model.pipeline, TreesInTurns):
         return model.predict(X)
     if _is_of(model.pipeline[-1], _HISTOGRAM):
-        n_parts = -(-len(X) // max(LEAST_ROWS, n_threads * _CELLS_IN_CACHE // X.shape[1]))
-        return np.concatenate([model.predict(part) for part in np.array_split(X, max(1, n_parts))])
+        n_parts = 1 + (len(X) - 1) // max(LEAST_ROWS, n_threads * _CELLS_IN_CACHE // X.shape[1])
+        ends = np.linspace(0, len(X), max(1, n_parts) + 1).astype(int)
+        return np.concatenate([model.predict(X[start:end]) for start, end in itertools.pairwise(ends)])
     n_parts = min(n_threads, 2 * len(X) // LEAST_ROWS)
     if n_parts < 2 or has_threads(model.pipeline[-1]):
         return model.predict(X)
