@@ -29,6 +29,7 @@ from benchmarks.pages import (
     real_runs,
     refining,
     surrogates,
+    temperatures,
     texts,
     three_folds,
     timings,
@@ -47,11 +48,6 @@ BY_HAND = (
     "| question | function |",
     "| rule | meaning |",
     "| column | meaning |",
-    "| rule | churn | credit-g | phoneme | satimage | 200,000 rows | 1,000,000 rows |",
-    "| | before | now | CPU seconds |",
-    "| table | rows | folds | clear only | temperature | **sharper** | best temperature |",
-    "| rows, seed | of short tables | by the rows of each rung, from 20,000 on | by the rows of the table, from 50,000 "
-    "on |",
 )
 """Tables of the page whose numbers nothing computes: the first four explain, of the others no rows were kept."""
 
@@ -90,6 +86,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from logarithms.parts()
     yield from many_levels.parts()
     yield from texts.parts()
+    yield from temperatures.parts()
     yield from rare_classes.parts()
     yield from label_metrics.parts()
     yield from coverage.parts()

@@ -23,6 +23,9 @@ from benchmarks.statistics.ranks_and_tests import bootstrap_interval, signed_ran
 
 REFERENCE = "ensemble_contest"
 KNOWN_PERCENT = (20, 50, 100)
+SLOWER_FROM = 717
+"""First seed of the replays in known seconds that were made on a slower machine."""
+
 SHOWN = {REFERENCE: "`ensemble_contest`"} | OTHERS
 
 
@@ -97,6 +100,17 @@ def _at_known_seconds(rows: Frame) -> Iterator[Statement | Body]:
         header="| strategy, known seconds | trials, median | validation 20 % | 50 % | 100 % | test 20 % | 50 % | "
         "100 % | test loss at the end, p |",
         lines=_lines(last, 0, [comparison.average_ranks(runs, 0, part) for part in PARTS for runs in at.values()]),
+    )
+    seconds = last.assign(slower=last["seed"] >= SLOWER_FROM).groupby(["slower", "strategy"])["suggest_seconds"].mean()
+    ratios = seconds[True] / seconds[False]
+    yield Statement(
+        text="On the slower machine of the {n:word} last seeds, a suggestion takes {least:.1f} to {most:.1f} times as "
+        "many CPU seconds; those of trials are the recorded ones",
+        values={
+            "n": last.loc[last["seed"] >= SLOWER_FROM, "seed"].nunique(),
+            "least": ratios.min(),
+            "most": ratios.max(),
+        },
     )
     of_default: Frame = comparison.across_recordings(last, 0, "test", "optdivbo")
     of_random: Frame = comparison.across_recordings(last, 0, "validation", REFERENCE)

@@ -31,6 +31,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _predicted_seconds_of_default()
     yield _classes()
     yield _costs()
+    yield _suggested_costs()
     yield from _cooling()
     yield _fold_racing()
     yield _patience()
@@ -89,6 +90,17 @@ def _costs() -> Body:
         header="| budget, rule | trials | validation, area | test, area | validation, end | test, end |",
         lines=tuple(lines),
     )
+
+
+def _suggested_costs() -> Body:
+    """Return the table of how cheap the suggestions of each rule are."""
+    rows = kept("suggested_costs")
+    tables = list(dict.fromkeys(rows["table"]))
+    cheaper = 100 * rows.groupby(["rule", "table"])["cheaper"].mean()
+    lines = [
+        row(f"`{rule}`", *(f"{cheaper[rule, table]:.0f} %" for table in tables)) for rule in dict.fromkeys(rows["rule"])
+    ]
+    return Body(header=row("rule", *tables), lines=tuple(lines))
 
 
 def _cooling() -> Iterator[Statement]:

@@ -47,10 +47,6 @@ class SuggestedCosts(RunKey):
         Finished trials.
     share_left : float
         Share of the time that the rule is told is left.
-    boosters : int
-        Suggested trials with a learning rate, of `SUGGESTIONS`.
-    learning_rate : float
-        Median of theirs; NaN without any.
     cheaper : float
         Mean share of random configurations that are predicted to be cheaper than a suggestion.
     commit : str
@@ -60,8 +56,6 @@ class SuggestedCosts(RunKey):
     rule: str
     trials: int
     share_left: float
-    boosters: int
-    learning_rate: float
     cheaper: float
     commit: str
 
@@ -80,20 +74,12 @@ def run(table: BenchmarkTable, key: RunKey, share_left: float = 0.5) -> list[Sug
             asked = [strategy.suggest(history, np.random.default_rng(seed)) for seed in range(SUGGESTIONS)]
             suggested = [each.configuration for each in asked if each is not None]
             seconds = predicted.mean_log_seconds(encoder.encode(suggested))
-            rates = [
-                float(value)
-                for configuration in suggested
-                for name, value in dict(configuration).items()
-                if name.endswith("learning_rate")
-            ]
             found.append(
                 SuggestedCosts(
                     **asdict(key),
                     rule=rule,
                     trials=len(history.successes),
                     share_left=share_left,
-                    boosters=len(rates),
-                    learning_rate=float(np.median(rates)) if rates else np.nan,
                     cheaper=float(np.mean(of_drawn < seconds[:, None])),
                     commit=commit(),
                 )
@@ -123,8 +109,6 @@ def main(arguments: argparse.Namespace) -> None:
         n_workers=arguments.jobs,
         console=Console(),
         describe=lambda found: "\n".join(
-            f"{one.table}, seed {one.seed}, {one.rule}: {one.trials} trials, learning rate {one.learning_rate:.3f} of "
-            f"{one.boosters}, {one.cheaper:.0%} cheaper"
-            for one in found
+            f"{one.table}, seed {one.seed}, {one.rule}: {one.trials} trials, {one.cheaper:.0%} cheaper" for one in found
         ),
     )
