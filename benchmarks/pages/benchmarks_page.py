@@ -43,13 +43,13 @@ from benchmarks.statistics import comparison
 from benchmarks.statistics.ranks_and_tests import count_verdicts, friedman_test, signed_rank_test, wilcoxon_holm
 
 PAGE = "docs/benchmarks.md"
-BY_HAND = (
+EXPLANATIONS = (
     "| peer | what runs |",
     "| question | function |",
     "| rule | meaning |",
     "| column | meaning |",
 )
-"""Tables of the page whose numbers nothing computes: the first four explain, of the others no rows were kept."""
+"""Tables of the page without results."""
 
 PARTS: tuple[comparison.Part, comparison.Part] = ("validation", "test")
 

@@ -54,7 +54,7 @@ def main(arguments: argparse.Namespace) -> None:
     loose = unexplained((ROOT / how_good.PAGE).read_text(), made[how_good.PAGE], how_good.GIVEN)
     found += [f"{how_good.PAGE}: nothing computes {line}" for line in loose]
     tables = tables_by_hand((ROOT / benchmarks_page.PAGE).read_text(), made[benchmarks_page.PAGE])
-    by_hand = [header for header in tables if header not in benchmarks_page.BY_HAND]
+    by_hand = [header for header in tables if header not in benchmarks_page.EXPLANATIONS]
     found += [f"{benchmarks_page.PAGE}: nothing computes the table {header}" for header in by_hand]
     print("\n".join(found) or "All numbers are those of the kept rows.")
     if found and arguments.check:
