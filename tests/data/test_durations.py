@@ -45,6 +45,15 @@ def test_times_of_day_are_read(time):
         "-",
         "+",
         "1 days x",
+        "50m 2h",
+        "2h 3h",
+        "2 h x",
+        "2h,",
+        "h",
+        "P",
+        "PT",
+        "P2H",
+        "1.5h",
     ],
 )
 def test_other_texts_are_none(text):
@@ -54,6 +63,14 @@ def test_other_texts_are_none(text):
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
+        ("2h 50m", 10200),
+        ("2h50m", 10200),
+        ("19h", 68400),
+        ("1D 2H 3M 4.5S", 93784.5),
+        ("1 day, 2 hours and 3 minutes", 93780),
+        ("45 mins", 2700),
+        ("PT4M13S", 253),
+        ("P1DT12H", 129600),
         ("2:30 PM", 52200),
         ("12:05 a.m.", 300),
         ("12:05pm", 43500),

@@ -16,7 +16,7 @@ from cashmere.data.amounts import Amounts, find_amounts, read_amounts
 from cashmere.data.column import ColumnKind
 from cashmere.data.column_values import are_present, parse_numbers, shown_value
 from cashmere.data.dates import DateNotation, find_notation
-from cashmere.data.durations import are_alike, seconds_of_texts
+from cashmere.data.durations import are_clear, seconds_of_texts
 from cashmere.data.limits import numbers_beyond
 from cashmere.data.words import UNSPACED
 from cashmere.exceptions import ColumnTypeError
@@ -137,7 +137,7 @@ def _kind_of_texts(texts: pd.Series[str]) -> Reading:
     parsed, in_seconds = parse_numbers(distinct), False
     if np.isnan(parsed).all() and not np.isnan(seconds_of_texts(distinct.head(2 * MOST_OTHERS))).all():
         seconds = seconds_of_texts(distinct)
-        if are_alike(distinct[~np.isnan(seconds)]):
+        if are_clear(distinct[~np.isnan(seconds)]):
             parsed, in_seconds = seconds, True
     if not in_seconds:
         parsed = _with_limits(distinct, parsed)

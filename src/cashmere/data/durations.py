@@ -15,7 +15,19 @@ _TEXT = (
     r"(?:(?P<sign>[+-]?)(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d{1,9})?))?"
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?$"
 )
+_NEXT = r"(?:(?:,| and)? ?(?=\d)|$)"
+_IN_UNITS = (
+    rf"(?i)^(?=\d)(?:(?P<days>\d{{1,7}}) ?(?:d|days?){_NEXT})?"
+    rf"(?:(?P<hours>\d{{1,7}}) ?(?:h|hrs?|hours?){_NEXT})?"
+    rf"(?:(?P<minutes>\d{{1,7}}) ?(?:m|mins?|minutes?){_NEXT})?"
+    r"(?:(?P<seconds>\d{1,7}(?:\.\d{1,9})?) ?(?:s|secs?|seconds?))?$"
+)
+_ISO_8601 = (
+    r"^P(?=.*\d)(?:(?P<days>\d{1,7})D)?"
+    r"(?:T(?:(?P<hours>\d{1,7})H)?(?:(?P<minutes>\d{1,7})M)?(?:(?P<seconds>\d{1,7}(?:\.\d{1,9})?)S)?)?$"
+)
 _DAY, _HOUR, _MINUTE = 86_400.0, 3_600.0, 60.0
+_SECONDS = {"days": _DAY, "hours": _HOUR, "minutes": _MINUTE, "seconds": 1.0}
 
 
 def seconds_of_texts(texts: pd.Series[str]) -> Float64:
@@ -26,14 +38,28 @@ def seconds_of_texts(texts: pd.Series[str]) -> Float64:
     texts : Series of str
         Without blanks around them. Hours and minutes, with or without seconds (``"8:15"``, ``"26:10:00.5"``); days
         before them, or alone, as pandas and Python write them (``"1 days 08:15:00"``, ``"-1 day, 23:59:50"``,
-        ``"30 days"``); times of day also in halves of 12 hours (``"2:30 PM"``).
+        ``"30 days"``); times of day also in halves of 12 hours (``"2:30 PM"``); numbers with their units (``"2h 50m"``,
+        ``"1 hour, 5 minutes"``), also in the notation of ISO 8601 (``"PT4M13S"``).
 
     Examples
     --------
     >>> seconds_of_texts(pd.Series(["8:15", "0 days 00:00:01.5", "-1 day, 23:59:50", "30 days", "8:75"])).tolist()
     [29700.0, 1.5, -10.0, 2592000.0, nan]
+    >>> seconds_of_texts(pd.Series(["2h 50m", "45 min", "PT4M13S", "50m 2h"])).tolist()
+    [10200.0, 2700.0, 253.0, nan]
     """
     texts = texts.astype(object)
+    seconds = _seconds_with_colons(texts)
+    for pattern in (_IN_UNITS, _ISO_8601):
+        unread = np.isnan(seconds)
+        if unread.any() and any(map(re.compile(pattern).search, texts[unread])):
+            parts = texts[unread].str.extract(pattern).astype(np.float64)
+            total = sum(parts[name].fillna(0.0) * each for name, each in _SECONDS.items())
+            seconds[unread] = np.where(parts.notna().any(axis=1), total, np.nan)
+    return seconds
+
+
+def _seconds_with_colons(texts: pd.Series[str]) -> Float64:
     if not any(map(re.compile(_TEXT).search, texts)):
         return np.full(len(texts), np.nan)
     parts = texts.str.extract(_TEXT)
@@ -51,16 +77,24 @@ def seconds_of_texts(texts: pd.Series[str]) -> Float64:
     return np.where(found, total, np.nan)
 
 
-def are_alike(texts: pd.Series[str]) -> bool:
-    """Return whether durations all have seconds or all have none: ``"59:30"`` may be minutes beside ``"1:02:30"``.
+def are_clear(texts: pd.Series[str]) -> bool:
+    """Return whether texts of durations can hardly be anything else.
+
+    With colons, all must have seconds or all none: ``"59:30"`` may be minutes beside ``"1:02:30"``. With units, one
+    must have two of them: ``"5 m"`` alone may be metres, and ``"3D"`` beside ``"2D"`` is no time.
 
     Examples
     --------
-    >>> are_alike(pd.Series(["59:30", "1:02:30"])), are_alike(pd.Series(["2 days", "0:59:30", "1:02:30"]))
+    >>> are_clear(pd.Series(["59:30", "1:02:30"])), are_clear(pd.Series(["2 days", "0:59:30", "1:02:30"]))
     (False, True)
+    >>> are_clear(pd.Series(["2h 50m", "45m"])), are_clear(pd.Series(["2h", "45m"]))
+    (True, False)
     """
     counts = texts.str.count(":")
-    return bool(counts[counts > 0].nunique() <= 1)
+    if counts[counts > 0].nunique() > 1:
+        return False
+    in_units = texts[np.isnan(_seconds_with_colons(texts)) & ~texts.str.startswith("P")]
+    return len(in_units) == 0 or bool(in_units.str.contains(r"[A-Za-z]\D*\d").any())
 
 
 def seconds_of(value: object) -> object:
