@@ -120,6 +120,8 @@ def test_columns_are_ignored_or_read_as_categories_where_asked(tmp_path):
     frame.assign(claims=zips % 3).to_csv(tmp_path / "table.csv", index=False)
     told = cashmere("inspect", tmp_path / "table.csv", "--ignore", "policy", "--categorical", "zip")
     assert re.search(r"zip +category +categorical", told) and "policy" not in told
+    told = cashmere("inspect", tmp_path / "table.csv", "--ignore", "policy, age", "--categorical", "zip,claims")
+    assert re.search(r"claims +category +categorical", told) and not re.search("policy|age", told)
     options = (
         "--target",
         "claims",
@@ -132,10 +134,10 @@ def test_columns_are_ignored_or_read_as_categories_where_asked(tmp_path):
         "--workers",
         1,
     )
-    columns = ("--ignore", "policy", "--categorical", "zip", "--out", tmp_path / "run")
+    columns = ("--ignore", "policy,age", "--categorical", "zip", "--out", tmp_path / "run")
     assert "rmse: ensemble" in cashmere("fit", tmp_path / "table.csv", *options, *columns)  # a metric of values
     known = {c["name"]: c for c in json.loads((tmp_path / "run" / "schema.json").read_text())["columns"]["columns"]}
-    assert known["zip"]["categories"][0] == "01001" and "policy" not in known
+    assert known["zip"]["categories"][0] == "01001" and not {"policy", "age"} & set(known)
     frame.to_csv(tmp_path / "new.csv", index=False)
     told = cashmere("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
     assert "zip" not in told  # the levels are those of training

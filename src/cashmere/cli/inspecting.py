@@ -9,6 +9,7 @@ import typer
 
 from cashmere.base.text import counted
 from cashmere.cli.app import app
+from cashmere.cli.listed_columns import listed_columns
 from cashmere.cli.terminal import (
     Categorical,
     Ignored,
@@ -60,15 +61,16 @@ def inspect(
             check_output(output)
         frame = read_table(table)
         words = words_for_missing(table, frame)
-        as_categories(table, frame, categorical or ())
+        ignored = listed_columns(ignore, frame.columns)
+        as_categories(table, frame, listed_columns(categorical, frame.columns))
         y = None
         if target is not None:
             frame, y = take_target(frame, target, missing=missing_target)
-        for each in ignore or ():
+        for each in ignored:
             take_column(frame, each, "ignored column")
         later = None if new is None else read_table(new, schema=infer_schema(to_frame(frame)))
         if later is not None:
-            later = later.drop(columns=[each for each in (target, *(ignore or ())) if each in later])
+            later = later.drop(columns=[each for each in (target, *ignored) if each in later])
         found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value), new_rows=later)
         if output is not None:
             write_table(found.frame(), output)

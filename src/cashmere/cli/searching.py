@@ -12,6 +12,7 @@ import typer
 
 from cashmere.base.text import is_dotted_path
 from cashmere.cli.app import app
+from cashmere.cli.listed_columns import listed_columns
 from cashmere.cli.terminal import (
     INTERRUPTED,
     TRY_AGAIN,
@@ -243,9 +244,10 @@ def fit(
         check_names(settings)
         clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
         frame = read_table(table, check=reading_check(clock))
-        as_categories(table, frame, categorical or ())
+        ignored = listed_columns(ignore, frame.columns)
+        as_categories(table, frame, listed_columns(categorical, frame.columns))
         frame, y = take_target(frame, target, missing=missing_target, drop_missing=drop_missing_target, quiet=quiet)
-        for name in ignore or ():
+        for name in ignored:
             take_column(frame, name, "ignored column")
         numbers = frame.index.to_numpy(dtype="int64")  # of the rows that are left
         weight = None if sample_weight is None else take_column(frame, sample_weight, "weights")

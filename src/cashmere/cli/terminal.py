@@ -98,13 +98,15 @@ TaskKind = Annotated[
 ]
 
 Ignored = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be given several times.")
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column to leave out, or several with commas; also several times."),
 ]
 
 Categorical = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN", help="Column of categories, such as zip codes, though it holds numbers; also several times."
+        metavar="COLUMN",
+        help="Column of categories, such as zip codes, though it holds numbers, or several with commas.",
     ),
 ]
 
