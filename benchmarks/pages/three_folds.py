@@ -15,6 +15,9 @@ from benchmarks.statistics.ranks_and_tests import signed_rank_test
 _SHORT = 100.0
 """CPU seconds of the searches that all tables have."""
 
+_FEW_ROWS = 5_000
+"""Up to so many rows, the rule of runs did not change."""
+
 HEADER = "| table | CPU seconds | rows that learn | trials, five folds | three folds | folds | **in time** |"
 
 
@@ -37,6 +40,23 @@ def parts() -> Iterator[Statement | Body]:
             "better": int((in_time < 0).sum()),
             "n": len(in_time),
             "p": signed_rank_test(in_time.to_numpy())[0],
+        },
+    )
+    n_rows = changes.index.get_level_values("rows")
+    of_more, of_fewer = (
+        changes.loc[chosen, IN_TIME].groupby("table").mean() for chosen in (n_rows > _FEW_ROWS, n_rows <= _FEW_ROWS)
+    )
+    yield Statement(
+        text="With more than 5,000 rows, it changes by {more:+.1f} % in the mean of {n_more:word} tables, and is lower "
+        "on {lower_more:word}; with fewer, by {fewer:+.1f} % in the mean of {n_fewer:word}, and is lower on "
+        "{lower_fewer:word}",
+        values={
+            "more": 100 * np.expm1(of_more.mean()),
+            "n_more": len(of_more),
+            "lower_more": int((of_more < 0).sum()),
+            "fewer": 100 * np.expm1(of_fewer.mean()),
+            "n_fewer": len(of_fewer),
+            "lower_fewer": int((of_fewer < 0).sum()),
         },
     )
 

@@ -26,6 +26,9 @@ tried."""
 _FIVE_FOLDS, _THREE_FOLDS = 40_000, 100_000
 """Most cells (rows x columns x classes) per second of the budget: docs/benchmarks.md#few-folds-or-few-trials."""
 
+_FEW_ROWS, _FIVE_FOLDS_OF_MORE = 5_000, 4_000
+"""With more rows, five folds have fewer cells: docs/benchmarks.md#three-folds-and-fits-on-all-rows."""
+
 _MANY_ROWS, _MOST_LENIENT = 10_000, 4.0
 """With fewer rows, three folds may have more cells in proportion, but at most so many times."""
 
@@ -144,7 +147,8 @@ def choose_resampling(
     str
         With a budget of time, ``"5fold"`` or ``"3fold"`` if they leave time for some trials: each member is then the
         mean of as many models, and a few such members are better than many of one model each. With few rows, folds
-        are worth more, so three may take more of the time. Above 37,500 rows ``"holdout"``. Without a budget of time
+        are worth more, so three may take more of the time; with more than 5,000 rows, five take less of it, since
+        members are fitted on all rows, too. Above 37,500 rows ``"holdout"``. Without a budget of time
         ``"5fold"`` up to 20,000 rows, then ``"holdout"``: 5,000 validation rows fix an error rate to about 0.5
         percentage points. Fewer folds if there are too few groups or moments.
 
@@ -153,13 +157,16 @@ def choose_resampling(
     >>> choose_resampling(6430, 6430 * 36 * 6, seconds=5)
     'holdout'
     >>> choose_resampling(6430, 6430 * 36 * 6, seconds=60)
+    '3fold'
+    >>> choose_resampling(6430, 6430 * 36 * 6, seconds=600)
     '5fold'
     """
     if seconds is None:
         wanted = _FOLDS if n_rows <= _MOST_ROWS else 1
     elif n_rows <= _MOST_ROWS_IN_TIME:
         lenience = min(_MOST_LENIENT, max(1.0, _MANY_ROWS / n_rows))
-        limits = ((_FOLDS, _FIVE_FOLDS), (3, lenience * _THREE_FOLDS))
+        most_of_five = _FIVE_FOLDS if n_rows <= _FEW_ROWS else _FIVE_FOLDS_OF_MORE
+        limits = ((_FOLDS, most_of_five), (3, lenience * _THREE_FOLDS))
         wanted = next((n_folds for n_folds, most in limits if n_cells <= most * seconds), 1)
     else:
         wanted = 1
