@@ -24,13 +24,14 @@ from unittest.mock import patch
 import numpy as np
 from rich.console import Console
 
+from benchmarks.experiments.last_step import temperature_of
 from benchmarks.runs.code_version import commit
 from benchmarks.runs.cpu_timed_search import RunKey, search_for_classes
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.base.arrays import AnyArray, FloatArray
-from cashmere.ensembles.calibration import Calibration, centre_of, choose_calibration, fit_temperature
+from cashmere.ensembles.calibration import Calibration, choose_calibration
 
 TABLES = (
     *("colic", "cylinder-bands", "ilpd", "eucalyptus", "diabetes", "vehicle", "vowel", "credit-g", "eye_movements"),
@@ -84,13 +85,9 @@ def if_clear(*found: Any, **of_rows: Any) -> Calibration | None:
     return choose_calibration(*found, **{**of_rows, "is_mean_elsewhere": False})
 
 
-def always(probabilities: FloatArray, y: AnyArray, *_: Any, weight: FloatArray | None = None, **__: Any) -> Calibration:
-    """Keep the temperature that is best on these rows."""
-    z = np.log(np.clip(np.asarray(probabilities, dtype=np.float64), 1e-7, 1.0))
-    w = np.ones(len(z)) if weight is None else np.asarray(weight, dtype=np.float64)
-    w = w / w.sum()
-    scales, offsets = fit_temperature(z, np.asarray(y, dtype=np.int64), w, centre=centre_of(z, w))
-    return Calibration(scales=tuple(scales.tolist()), offsets=tuple(offsets.tolist()), gain=0.0)
+def always(probabilities: FloatArray, y: AnyArray, *_: Any, **__: Any) -> Calibration:
+    """Keep the temperature that is best on these rows, of equal weight."""
+    return temperature_of(np.asarray(probabilities, dtype=np.float64), y)
 
 
 WAYS: dict[str, Choose] = {"none": never, "clear": if_clear, "temperature": always, "sharper": choose_calibration}

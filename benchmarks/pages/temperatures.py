@@ -22,9 +22,9 @@ def parts() -> Iterator[Statement | Body]:
     lines, last = [], ""
     for n_rows, table, folds in mean.index:
         of = mean.loc[(n_rows, table, folds)]
-        named = row("", "") if table == last else row(table, f"{n_rows}")
+        named = ("", "") if table == last else (table, f"{n_rows}")
         cells = (signed(of[way], 2) if abs(of[way]) >= 0.005 else "0" for way in WAYS)
-        lines.append(named + row(str(folds), *cells, f"{of['best']:.2f}")[1:])
+        lines.append(row(*named, str(folds), *cells, f"{of['best']:.2f}"))
         last = table
     every = mean[list(WAYS)].mean()
     lines.append(row("**mean**", "", "", *(signed(every[way], 2) for way in WAYS), f"{mean['best'].mean():.2f}"))

@@ -125,8 +125,8 @@ def _shapes(rows: Frame) -> Body:
         one, two = wall.loc[shape, (1, 1)], wall.loc[shape, (2, 1)]
         more = cpu.loc[shape, (2, 1)] / cpu.loc[shape, (1, 1)]
         n_rows, n_columns = shape
-        size = row(f"{n_rows:,} x {n_columns}", f"{n_rows * n_columns:,}")
-        lines.append(size + row(f"{one:.2f} s", f"{two:.2f} s", f"{two / one:.2f}", f"{more:.2f}")[1:])
+        size = (f"{n_rows:,} x {n_columns}", f"{n_rows * n_columns:,}")
+        lines.append(row(*size, f"{one:.2f} s", f"{two:.2f} s", f"{two / one:.2f}", f"{more:.2f}"))
     return Body(header="| rows x columns | cells | 1 thread | 2 threads | ratio | of CPU seconds |", lines=tuple(lines))
 
 

@@ -52,17 +52,23 @@ def seconds_of_texts(texts: pd.Series[str]) -> Float64:
     seconds = _seconds_with_colons(texts)
     for pattern in (_IN_UNITS, _ISO_8601):
         unread = np.isnan(seconds)
-        if unread.any() and any(map(re.compile(pattern).search, texts[unread])):
-            parts = texts[unread].str.extract(pattern).astype(np.float64)
-            total = sum(parts[name].fillna(0.0) * each for name, each in _SECONDS.items())
-            seconds[unread] = np.where(parts.notna().any(axis=1), total, np.nan)
+        parts = _parts_of(texts[unread], pattern)
+        if parts is not None:
+            numbers = parts.astype(np.float64)
+            total = sum(numbers[name].fillna(0.0) * each for name, each in _SECONDS.items())
+            seconds[unread] = np.where(numbers.notna().any(axis=1), total, np.nan)
     return seconds
 
 
+def _parts_of(texts: pd.Series[str], pattern: str) -> pd.DataFrame | None:
+    """Return the groups of a pattern in each text; None if it fits none of them, which is quickly found."""
+    return texts.str.extract(pattern) if any(map(re.compile(pattern).search, texts)) else None
+
+
 def _seconds_with_colons(texts: pd.Series[str]) -> Float64:
-    if not any(map(re.compile(_TEXT).search, texts)):
+    parts = _parts_of(texts, _TEXT)
+    if parts is None:
         return np.full(len(texts), np.nan)
-    parts = texts.str.extract(_TEXT)
     found = parts[["days", "hours"]].notna().any(axis=1).to_numpy()
     days, hours, minutes, seconds = (
         pd.to_numeric(parts[name]).fillna(0.0).to_numpy(dtype=np.float64)
