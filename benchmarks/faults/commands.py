@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cashmere.cli.terminal import TRY_AGAIN
 from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
 from cashmere.storage.database import read
@@ -120,7 +121,7 @@ class Ending:
     def typed_error(self) -> str | None:
         """Name of the error if it ended with one of ours."""
         found = re.findall(r"^(\w+Error): ", self.output, re.MULTILINE)
-        return found[-1] if self.status == 2 and found and not self.has_traceback else None
+        return found[-1] if self.status in (2, TRY_AGAIN) and found and not self.has_traceback else None
 
     @property
     def digest(self) -> str | None:
